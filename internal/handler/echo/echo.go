@@ -1,0 +1,2 @@
+// Package echo is the built-in handler that returns the input of a job as its output.
+package echo

@@ -1,0 +1,60 @@
+package protocol
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Job is one unit of work as the platform handed it over.
+type Job struct {
+	ID      string          // the request id
+	BatchID string          // set for jobs of the batch API; log lines carry it
+	Raw     json.RawMessage // the whole object, unknown keys intact, always with an "input"
+}
+
+// ErrNoID says that an object handed out as a job names no id, so nothing can be posted for it.
+var ErrNoID = errors.New(`job has no "id"`)
+
+// ParseJob reads one job object. Only the keys that the worker itself needs are looked at;
+// the handler gets Raw. An object without "input" gets an empty one: the hosted platform
+// leaves the key out when a client submitted {}, and such a job must still have an end.
+func ParseJob(raw []byte) (Job, error) {
+	var head struct {
+		ID      json.RawMessage `json:"id"`
+		BatchID string          `json:"batchId"`
+		Input   present         `json:"input"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		// A batchId of an unexpected type must not cost the job: it only decorates log lines.
+		var typeErr *json.UnmarshalTypeError
+		if !errors.As(err, &typeErr) || typeErr.Field != "batchId" {
+			return Job{}, fmt.Errorf("job is not a JSON object: %w", err)
+		}
+	}
+	if len(head.ID) == 0 {
+		return Job{}, ErrNoID
+	}
+	job := Job{BatchID: head.BatchID, Raw: raw}
+	if err := json.Unmarshal(head.ID, &job.ID); err != nil || job.ID == "" {
+		return Job{}, fmt.Errorf(`job "id" is not a non-empty string: %.100s`, head.ID)
+	}
+	if !head.Input {
+		job.Raw = withEmptyInput(raw)
+	}
+	return job, nil
+}
+
+// withEmptyInput adds "input":{} at the end of a non-empty JSON object.
+func withEmptyInput(object []byte) json.RawMessage {
+	end := bytes.LastIndexByte(object, '}')
+	out := make([]byte, 0, end+len(`,"input":{}}`))
+	out = append(out, object[:end]...)
+	return append(out, `,"input":{}}`...)
+}
+
+// present records that a key was there without copying its value.
+type present bool
+
+func (p *present) UnmarshalJSON([]byte) error { *p = true; return nil }

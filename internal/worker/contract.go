@@ -1,0 +1,46 @@
+// Package worker is the loop between the platform and a handler: it takes jobs, runs them, reports on
+// them, and stops without losing any.
+package worker
+
+import (
+	"context"
+	"encoding/json"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+// Handler runs jobs. One Handler serves one worker from Start to Stop.
+type Handler interface {
+	// Start returns when jobs may come: the program runs and its model is loaded.
+	Start(ctx context.Context) (protocol.Ready, error)
+	// Handle runs one job. An Outcome with an Error is the handler's own failure; an error means that
+	// the handler could not finish: ctx was cancelled, or its program died. It may be called
+	// concurrently, and returns only when the job no longer runs.
+	Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error)
+	// Limit is how many jobs it can really run at a time, 0 for any number. It may change after a
+	// job: what a Python function does is sure only once it was called.
+	Limit() int
+	// Exited is closed when the program behind the handler has ended by itself; Err then says how.
+	Exited() <-chan struct{}
+	Err() error
+	// Stop ends the program: TERM, time until ctx ends, KILL. It returns when everything is gone.
+	Stop(ctx context.Context) error
+}
+
+// Scaler is a Handler with a say in the concurrency (Ready.Modifier).
+type Scaler interface {
+	// Concurrency asks for the wanted number of parallel jobs, given the present one.
+	// The error says what was wrong with the answer.
+	Concurrency(ctx context.Context, current int) (int, error)
+}
+
+// Platform is the other side. protocol/client is the real one. Errors are *protocol.StatusError,
+// *protocol.DecodeError or transport errors.
+type Platform interface {
+	Take(ctx context.Context, n int, busy bool) ([]protocol.Job, error)
+	Done(ctx context.Context, job string, body []byte, stream bool) error
+	Progress(ctx context.Context, job string, value json.RawMessage) error
+	Chunk(ctx context.Context, job string, item json.RawMessage) error
+	Stops(ctx context.Context) ([]string, error)
+	Ping(ctx context.Context, jobs []string) error
+}
