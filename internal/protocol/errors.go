@@ -36,8 +36,8 @@ func (e *DecodeError) Unwrap() error { return e.Err }
 
 // What a Backend can say about a job that a worker reports on.
 var (
-	ErrUnknownJob = errors.New("job not found")             // 404: never existed, expired or deleted
-	ErrJobSettled = errors.New("job has already ended")     // the reply came late or twice
+	ErrUnknownJob = errors.New("job not found")              // 404: never existed, expired or deleted
+	ErrJobSettled = errors.New("job has already ended")      // the reply came late or twice
 	ErrNotHolder  = errors.New("job is with another worker") // it was redelivered meanwhile
 )
 
