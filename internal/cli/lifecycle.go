@@ -45,3 +45,9 @@ func watchSignals(p Process, log *slog.Logger) (l lifecycle, stop func()) {
 		endWork()
 	}
 }
+
+// branch is a lifecycle that can also be drained from within.
+func (l lifecycle) branch() (lifecycle, context.CancelFunc) {
+	fetch, end := context.WithCancel(l.fetch)
+	return lifecycle{fetch, l.work}, end
+}

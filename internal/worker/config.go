@@ -26,6 +26,7 @@ type Config struct {
 	PingEarly    bool          // heartbeats start before the handler does, not when it is ready
 	StopLinger   time.Duration // how long a draining worker keeps its open take (500 ms, negative for not at all)
 	GracePeriod  time.Duration // how long a drain may last (0: without limit)
+	ReadyTimeout time.Duration // how long the handler may take to start (0: without limit)
 	MaxResult    int           // bytes of the largest result that is sent (protocol.MaxResult)
 	Refresh      bool          // every job asks for a fresh worker
 	Log          *slog.Logger  // nil: silent

@@ -15,6 +15,8 @@ import (
 const (
 	// handlerStopTime is what the handler's program gets to end by itself once every job is settled.
 	handlerStopTime = 10 * time.Second
+	// stillLoading is the time between two lines that say what a start waits for.
+	stillLoading = 30 * time.Second
 	// abandonAfter bounds the wait for handlers that do not come back although their program is gone.
 	abandonAfter = 500 * time.Millisecond
 )
@@ -93,7 +95,7 @@ func (w *Worker) Run(fetch, work context.Context) (Reason, error) {
 }
 
 func (w *Worker) startHandler() error {
-	ready, err := w.handler.Start(w.fetching)
+	ready, err := w.awaitReady()
 	if err != nil {
 		return fmt.Errorf("the handler did not start: %w", err)
 	}
@@ -109,6 +111,39 @@ func (w *Worker) startHandler() error {
 	w.resize()
 	w.log.Info("Ready for jobs.", slog.String("handler", ready.Name))
 	return nil
+}
+
+// awaitReady starts the handler and says now and then that it is still being waited for.
+func (w *Worker) awaitReady() (protocol.Ready, error) {
+	ctx, cancel := context.WithCancel(w.fetching)
+	defer cancel()
+	if limit := w.cfg.ReadyTimeout; limit > 0 {
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %s", limit))
+		defer cancel()
+	}
+	begin := time.Now()
+	remind := time.NewTicker(stillLoading)
+	defer remind.Stop()
+	started := make(chan struct{})
+	var reminder sync.WaitGroup
+	reminder.Go(func() {
+		for {
+			select {
+			case <-started:
+				return
+			case <-remind.C:
+				w.log.Info("Waiting for the handler to load its model and call start().",
+					slog.Duration("since", time.Since(begin).Round(time.Second)))
+			}
+		}
+	})
+	ready, err := w.handler.Start(ctx)
+	close(started)
+	reminder.Wait()
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return ready, err
 }
 
 // watchHandler ends the fetching when the program behind the handler has ended.
