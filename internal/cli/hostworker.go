@@ -35,10 +35,6 @@ type workerHost struct {
 
 // once runs one worker to its end.
 func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
-	handler, err := h.handler()
-	if err != nil {
-		return worker.NotStarted, err
-	}
 	api := client.New(client.Config{
 		URLs:         h.platform.URLs,
 		WorkerID:     h.platform.ID,
@@ -66,7 +62,7 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 			}
 			return nil
 		},
-	}, handler, api).Run(l.fetch, l.work)
+	}, h.handler(), api).Run(l.fetch, l.work)
 }
 
 // keep runs a worker and, as the platform would, a new one where a job asked for it or the handler died.
@@ -96,28 +92,28 @@ func (h *workerHost) keep(l lifecycle) error {
 	}
 }
 
-func (h *workerHost) handler() (worker.Handler, error) {
+func (h *workerHost) handler() worker.Handler {
 	spec := h.options.spec
 	if spec.echo {
-		return echo.New(), nil
+		return echo.New()
 	}
 	command := spec.command
-	switch {
-	case spec.fn != "":
-		command = program.PythonFunction(h.options.python, spec.file, spec.fn)
-	case spec.file != "":
-		command = program.Python(h.options.python, spec.file)
+	if spec.file != "" {
+		command = program.Command(spec.String(), h.options.python)
 	}
 	return program.New(program.Options{
-		Args:        command,
-		Env:         h.env,
-		Stdout:      h.stdout,
-		Stderr:      h.stderr,
-		Log:         h.log,
-		SyncThreads: h.options.syncThreads,
-		Aggregate:   h.options.aggregate,
-		Debugger:    h.options.debugger,
-	}), nil
+		Args:          command,
+		Env:           h.env,
+		Stdout:        h.stdout,
+		Stderr:        h.stderr,
+		Log:           h.log,
+		WorkerID:      h.platform.ID,
+		SyncThreads:   h.options.syncThreads,
+		RefreshWorker: h.options.refresh,
+		Aggregate:     h.options.aggregate,
+		Debugger:      h.options.debugger,
+		LogLevel:      h.options.logLevel,
+	})
 }
 
 // workerExit turns the end of a worker into the command's: work that is left unsettled has a code of its own.
