@@ -122,7 +122,10 @@ func (m *Memory) Renew(_ context.Context, worker string, ids []string) (lost []s
 	for _, id := range ids {
 		r, err := m.find(id)
 		switch {
-		case err != nil, r.Status.Terminal(), !r.heldBy(worker):
+		case err != nil, !r.heldBy(worker):
+			lost = append(lost, id)
+		case r.Status == protocol.Completed: // its own result has overtaken the ping
+		case r.Status.Terminal():
 			lost = append(lost, id)
 		case r.Status == protocol.InProgress:
 			r.renew(now)
