@@ -40,8 +40,8 @@ var ErrNoURL = errors.New("the platform gave no URL for this call")
 
 // What a Backend can say about a job that a worker reports on.
 var (
-	ErrUnknownJob = errors.New("job not found")             // 404: never existed, expired or deleted
-	ErrJobSettled = errors.New("job has already ended")     // the reply came late or twice
+	ErrUnknownJob = errors.New("job not found")              // 404: never existed, expired or deleted
+	ErrJobSettled = errors.New("job has already ended")      // the reply came late or twice
 	ErrNotHolder  = errors.New("job is with another worker") // it was redelivered meanwhile
 )
 
