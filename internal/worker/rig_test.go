@@ -237,3 +237,12 @@ func (r *rig) redial(dial func(context.Context, string, string) (net.Conn, error
 	r.Cleanup(platform.Close)
 	r.worker.platform = platform
 }
+
+// withoutURLs takes every URL away that a platform may leave out.
+func (r *rig) withoutURLs() {
+	urls := r.api.Templates()
+	urls.PostStream, urls.Ping = "", ""
+	platform := client.New(client.Config{URLs: urls, WorkerID: "w1", Dial: r.api.Dial})
+	r.Cleanup(platform.Close)
+	r.worker.platform = platform
+}
