@@ -31,6 +31,9 @@ type Config struct {
 	UserAgent    string        // "runpodctl-worker/1.0.0 (abcdef0) …"
 	Concurrency  int           // how many jobs at a time: as many connections are kept alive
 	PingInterval time.Duration // a ping may take twice as long
+
+	// Dial makes the connections; nil for the network.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // Client calls the platform for one worker. It is safe for concurrent use.
@@ -54,9 +57,9 @@ func New(cfg Config) *Client {
 		key:    cfg.Key,
 		agent:  cfg.UserAgent,
 		// A job may run while the result before it is on its way, and two polls are always open.
-		calls: newHTTPClient(max(2*cfg.Concurrency+2, minIdleConns), 0),
+		calls: newHTTPClient(newTransport(max(2*cfg.Concurrency+2, minIdleConns), cfg.Dial), 0),
 		// Heartbeats share no connection with anything that could keep them waiting.
-		heartbeat: newHTTPClient(1, 2*cfg.PingInterval),
+		heartbeat: newHTTPClient(newTransport(1, cfg.Dial), 2*cfg.PingInterval),
 	}
 }
 
@@ -66,20 +69,22 @@ func (c *Client) Close() {
 	c.heartbeat.CloseIdleConnections()
 }
 
-func newHTTPClient(idle int, timeout time.Duration) *http.Client {
+func newHTTPClient(transport *http.Transport, timeout time.Duration) *http.Client {
 	return &http.Client{
-		Transport: newTransport(idle),
+		Transport: transport,
 		Timeout:   timeout,
 		// Following a redirect would turn a post into a get, and show the key to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-func newTransport(idle int) *http.Transport {
-	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}
+func newTransport(idle int, dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
+		DialContext:           dial,
 		ForceAttemptHTTP2:     true,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
