@@ -118,8 +118,7 @@ func (h *workerHost) handler() worker.Handler {
 
 // workerExit turns the end of a worker into the command's: work that is left unsettled has a code of its own.
 func workerExit(err error) error {
-	var unsettled *worker.UnsettledError
-	if errors.As(err, &unsettled) {
+	if _, ok := errors.AsType[*worker.UnsettledError](err); ok {
 		return &exitError{code: exitUnsettled, err: err}
 	}
 	return err

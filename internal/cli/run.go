@@ -46,7 +46,7 @@ func (s *session) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	life, endLife := watchSignals(s.Process, log)
+	life, endLife := watchSignals(s.Process, log, drainsFirst)
 	defer endLife()
 	host := &workerHost{
 		options: options, platform: platform, env: s.Environ(),

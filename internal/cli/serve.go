@@ -33,6 +33,8 @@ const (
 
 const maxWorkers = 256
 
+const drainsFirst = "the jobs at hand are finished first"
+
 func serveCommand(s *session) *cli.Command {
 	flags := []cli.Flag{
 		&cli.StringFlag{Name: flagHost, Aliases: []string{"rp_api_host"}, Value: "localhost", Usage: "address to listen on; beyond this machine only with a key"},
@@ -173,7 +175,7 @@ func (s *session) readKey(c *cli.Context, log *slog.Logger) (string, error) {
 }
 
 func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
-	life, endLife := watchSignals(s.Process, log)
+	life, endLife := watchSignals(s.Process, log, drainsFirst)
 	defer endLife()
 	local, err := startLocal(o.host, o.port, o.emulator, log)
 	if err != nil {

@@ -70,7 +70,7 @@ type testResult struct {
 }
 
 func (s *session) runTestJob(options workerOptions, job json.RawMessage, view *liveView, log *slog.Logger) (testResult, error) {
-	life, endLife := watchSignals(s.Process, log)
+	life, endLife := watchSignals(s.Process, log, "the test ends here")
 	defer endLife()
 	local, err := startLocal("127.0.0.1", 0, emulator.Options{Log: log}, log)
 	if err != nil {
@@ -104,17 +104,17 @@ func (s *session) runTestJob(options workerOptions, job json.RawMessage, view *l
 	select {
 	case <-ready:
 	case <-ctx.Done():
-		return testResult{}, testEnd(life, ctx)
+		return testResult{}, testEnd(ctx, life)
 	}
 	result, err := followJob(ctx, client, job, view)
 	if ctx.Err() != nil {
-		err = testEnd(life, ctx)
+		err = testEnd(ctx, life)
 	}
 	return result, err
 }
 
 // testEnd says why a test job did not get to its end.
-func testEnd(life lifecycle, ctx context.Context) error {
+func testEnd(ctx context.Context, life lifecycle) error {
 	if life.fetch.Err() != nil {
 		return &exitError{code: exitInterrupted, err: errors.New("interrupted")}
 	}
