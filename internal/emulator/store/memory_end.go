@@ -22,6 +22,9 @@ func (m *Memory) Finish(_ context.Context, id, worker string, end End) (Job, err
 		return r.Job, protocol.ErrNotHolder
 	}
 	m.end(r, end)
+	if isPlaceholder(r.Worker) && worker != "" {
+		r.Worker = worker
+	}
 	return r.Job, nil
 }
 
@@ -52,7 +55,7 @@ func (m *Memory) Requeue(_ context.Context, id string) (Job, error) {
 	}
 	r.Job = Job{ID: r.ID, Payload: r.Payload, Policy: r.Policy, Status: protocol.InQueue, Created: r.Created}
 	r.chunks = nil
-	r.place = m.queue.PushBack(r)
+	m.queue.pushBack(r)
 	m.reschedule(r)
 	queued := r.Job
 	m.dispatch()

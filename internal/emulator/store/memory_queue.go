@@ -53,11 +53,10 @@ func (m *Memory) takeNow(t Take) []Job {
 	var jobs []Job
 	now := m.now()
 	for len(jobs) < t.Max {
-		first := m.queue.Front()
-		if first == nil {
+		r := m.queue.first
+		if r == nil {
 			break
 		}
-		r := first.Value.(*record)
 		if r.expired(now) {
 			m.remove(r)
 			continue
@@ -110,7 +109,7 @@ func (m *Memory) Untake(_ context.Context, worker string, ids []string) error {
 func (m *Memory) toFront(r *record) {
 	m.leave(r)
 	r.Status = protocol.InQueue
-	r.place = m.queue.PushFront(r)
+	m.queue.pushFront(r)
 	m.reschedule(r)
 }
 
@@ -137,15 +136,17 @@ func (m *Memory) Renew(_ context.Context, worker string, ids []string) (lost []s
 
 func (r *record) renew(now time.Time) { r.leaseEnd = now.Add(r.lease) }
 
-// heldBy reports whether a worker is the last that took a job. A worker that was given a URL
-// template without its id calls itself "$RUNPOD_POD_ID" on some routes and by its id on others, so
-// such a name stands for any.
+// heldBy reports whether a worker is the last that took a job.
 func (r *record) heldBy(worker string) bool {
 	if r.Started.IsZero() {
 		return false
 	}
-	return r.Worker == worker || strings.HasPrefix(r.Worker, "$") || strings.HasPrefix(worker, "$")
+	return r.Worker == worker || isPlaceholder(r.Worker) || isPlaceholder(worker)
 }
+
+// isPlaceholder recognizes a worker that calls itself "$RUNPOD_POD_ID". The official worker does so on
+// some routes, for want of its id in the URL template, and goes by its id on others.
+func isPlaceholder(worker string) bool { return strings.HasPrefix(worker, "$") }
 
 // history keeps the records in the order of submission.
 type history struct {
