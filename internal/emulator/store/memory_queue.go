@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"runpodctl-worker/internal/protocol"
@@ -111,63 +110,4 @@ func (m *Memory) toFront(r *record) {
 	r.Status = protocol.InQueue
 	m.queue.pushFront(r)
 	m.reschedule(r)
-}
-
-// Renew implements Store.
-func (m *Memory) Renew(_ context.Context, worker string, ids []string) (lost []string, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	for _, id := range ids {
-		r, err := m.find(id)
-		switch {
-		case err != nil, !r.heldBy(worker):
-			lost = append(lost, id)
-		case r.Status == protocol.Completed: // its own result has overtaken the ping
-		case r.Status.Terminal():
-			lost = append(lost, id)
-		case r.Status == protocol.InProgress:
-			r.renew(now)
-			m.reschedule(r)
-		}
-	}
-	return lost, nil
-}
-
-func (r *record) renew(now time.Time) { r.leaseEnd = now.Add(r.lease) }
-
-// heldBy reports whether a worker is the last that took a job.
-func (r *record) heldBy(worker string) bool {
-	if r.Started.IsZero() {
-		return false
-	}
-	return r.Worker == worker || isPlaceholder(r.Worker) || isPlaceholder(worker)
-}
-
-// isPlaceholder recognizes a worker that calls itself "$RUNPOD_POD_ID". The official worker does so on
-// some routes, for want of its id in the URL template, and goes by its id on others.
-func isPlaceholder(worker string) bool { return strings.HasPrefix(worker, "$") }
-
-// history keeps the records in the order of submission.
-type history struct {
-	records []*record
-	dropped int
-}
-
-func (h *history) add(r *record) { h.records = append(h.records, r) }
-
-// drop forgets a record: its data now, its slot when half of the slots are dead.
-func (h *history) drop(r *record) {
-	r.gone = true
-	r.Payload, r.Output, r.chunks = nil, nil, nil
-	if h.dropped++; h.dropped <= len(h.records)/2 {
-		return
-	}
-	live := make([]*record, 0, len(h.records)-h.dropped)
-	for _, r := range h.records {
-		if !r.gone {
-			live = append(live, r)
-		}
-	}
-	h.records, h.dropped = live, 0
 }
