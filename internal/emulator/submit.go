@@ -59,10 +59,10 @@ func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention tim
 		return store.Job{}, err
 	}
 	var s submission
-	if err := json.Unmarshal(body, &s); err != nil {
-		return store.Job{}, protocol.BadRequest("body: " + err.Error())
+	if err := server.Decode(body, &s); err != nil {
+		return store.Job{}, err
 	}
-	if len(s.Input) == 0 || string(s.Input) == "null" {
+	if isNull(s.Input) {
 		return store.Job{}, protocol.BadRequest("input: is missing")
 	}
 	policy := store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries}
@@ -96,7 +96,7 @@ func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
 	if !omitEmpty || !isEmptyObject(s.Input) {
 		b = append(append(b, `,"input":`...), s.Input...)
 	}
-	if len(s.S3Config) > 0 {
+	if !isNull(s.S3Config) {
 		b = append(append(b, `,"s3Config":`...), s.S3Config...)
 	}
 	if s.Webhook != "" {
@@ -104,6 +104,8 @@ func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
 	}
 	return append(b, '}')
 }
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 func isEmptyObject(raw []byte) bool {
 	var object map[string]json.RawMessage

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -77,6 +78,22 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	}
 	return body, nil
+}
+
+// Decode reads a body into v. A refusal is a protocol.BadRequest that names the field.
+func Decode(body []byte, v any) error {
+	err := json.Unmarshal(body, v)
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &mismatch) && mismatch.Field != "":
+		return protocol.BadRequest(mismatch.Field + ": cannot be a JSON " + mismatch.Value)
+	case errors.As(err, &mismatch):
+		return protocol.BadRequest("body: cannot be a JSON " + mismatch.Value)
+	default:
+		return protocol.BadRequest("body: " + err.Error())
+	}
 }
 
 func tooLarge(rest io.Reader, limit int64) error {

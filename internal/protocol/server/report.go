@@ -28,8 +28,8 @@ func parseReport(body []byte) (report, error) {
 	if !isObject(body) {
 		return report{}, protocol.BadRequest("body: not a JSON object")
 	}
-	if err := json.Unmarshal(body, &raw); err != nil {
-		return report{}, protocol.BadRequest("body: " + err.Error())
+	if err := Decode(body, &raw); err != nil {
+		return report{}, err
 	}
 	rep := report{Output: raw.Output, Status: raw.Status, StopPod: raw.StopPod}
 	if len(raw.Error) > 0 && string(raw.Error) != "null" {
