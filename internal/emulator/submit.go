@@ -63,7 +63,7 @@ func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention tim
 		return store.Job{}, err
 	}
 	if isNull(s.Input) {
-		return store.Job{}, protocol.BadRequest("input: is missing")
+		return store.Job{}, protocol.BadRequestError("input: is missing")
 	}
 	policy := store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries}
 	o := ep.opts
@@ -83,7 +83,7 @@ func within(name string, ms int64, standard, low, high time.Duration) (time.Dura
 		return standard, nil
 	}
 	if ms < low.Milliseconds() || ms > high.Milliseconds() {
-		return 0, protocol.BadRequest(fmt.Sprintf("%s: must be between %d and %d milliseconds, not %d",
+		return 0, protocol.BadRequestError(fmt.Sprintf("%s: must be between %d and %d milliseconds, not %d",
 			name, low.Milliseconds(), high.Milliseconds(), ms))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
@@ -123,7 +123,7 @@ func (ep *endpoint) wait(c echo.Context, standard time.Duration) (time.Duration,
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, protocol.BadRequest("wait: not a number of milliseconds")
+		return 0, protocol.BadRequestError("wait: not a number of milliseconds")
 	}
 	ms = min(max(ms, ep.opts.MinWait.Milliseconds()), ep.opts.MaxWait.Milliseconds())
 	return time.Duration(ms) * time.Millisecond, nil

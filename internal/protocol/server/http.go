@@ -54,7 +54,7 @@ func Authorize(w http.ResponseWriter, r *http.Request, key string) bool {
 }
 
 // ReadBody reads the body of a request that must be valid UTF-8 JSON of at most limit bytes. It looks
-// at no content type: the official worker posts JSON as a form. A refusal is a protocol.BadRequest,
+// at no content type: the official worker posts JSON as a form. A refusal is a protocol.BadRequestError,
 // any other error means that the sender has gone.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
@@ -80,7 +80,7 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// Decode reads a body into v. A refusal is a protocol.BadRequest that names the field.
+// Decode reads a body into v. A refusal is a protocol.BadRequestError that names the field.
 func Decode(body []byte, v any) error {
 	err := json.Unmarshal(body, v)
 	var mismatch *json.UnmarshalTypeError
@@ -88,11 +88,11 @@ func Decode(body []byte, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &mismatch) && mismatch.Field != "":
-		return protocol.BadRequest(mismatch.Field + ": cannot be a JSON " + mismatch.Value)
+		return protocol.BadRequestError(mismatch.Field + ": cannot be a JSON " + mismatch.Value)
 	case errors.As(err, &mismatch):
-		return protocol.BadRequest("body: cannot be a JSON " + mismatch.Value)
+		return protocol.BadRequestError("body: cannot be a JSON " + mismatch.Value)
 	default:
-		return protocol.BadRequest("body: " + err.Error())
+		return protocol.BadRequestError("body: " + err.Error())
 	}
 }
 
@@ -102,13 +102,13 @@ func tooLarge(rest io.Reader, limit int64) error {
 	if limit%(1<<20) == 0 {
 		size = fmt.Sprintf("%dMiB", limit>>20)
 	}
-	return protocol.BadRequest("body: exceeded max body size of " + size)
+	return protocol.BadRequestError("body: exceeded max body size of " + size)
 }
 
 // WriteError answers with what an error means to the caller, and reports whether it meant anything:
 // false is a fault of ours, answered 500, which the caller of WriteError should log.
 func WriteError(w http.ResponseWriter, err error) bool {
-	var bad protocol.BadRequest
+	var bad protocol.BadRequestError
 	switch {
 	case errors.As(err, &bad):
 		WriteProblem(w, http.StatusBadRequest, bad.Error())

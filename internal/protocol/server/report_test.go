@@ -54,7 +54,7 @@ func TestParseReport(t *testing.T) {
 				require.Equal(t, row.want, got)
 				return
 			}
-			var bad protocol.BadRequest
+			var bad protocol.BadRequestError
 			require.ErrorAs(t, err, &bad)
 			require.ErrorContains(t, err, row.bad)
 		})
