@@ -181,7 +181,7 @@ func TestDeliver_PollingPausesWhileNothingCanBeDelivered(t *testing.T) {
 			time.Sleep(time.Second)
 			require.LessOrEqual(r, len(r.worker.ledger.ids()), 4, "two in the outbox, two in their slots")
 		}
-		require.Equal(r, 16, r.api.Waiting())
+		require.GreaterOrEqual(r, r.api.Waiting(), 16)
 		r.results(3*time.Minute, 20)
 		require.Empty(r, lines(r.logs.atLeast(slog.LevelError), ""))
 	})

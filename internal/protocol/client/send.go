@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,24 +26,24 @@ type request struct {
 	call   string // its name in errors
 	method string
 	url    string
-	job    string        // goes out as X-Request-ID
-	body   []byte        // of a post
-	limit  time.Duration // 0: the client's own timeout holds
-	most   int64         // bytes of the answer that are read, 0 for maxSmallAnswer
+	job    string // goes out as X-Request-ID
+	body   []byte // of a post
+	limit  time.Duration
+	most   int64 // bytes of the answer that are read, 0 for maxSmallAnswer
 }
 
 // send makes the call and returns the body of a 2xx answer; anything else is an error.
-func (c *Client) send(ctx context.Context, client *http.Client, r request) ([]byte, error) {
-	if r.limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.limit)
-		defer cancel()
-	}
+//
+// It uses the transport without an http.Client, which would follow redirects: that turns a post into a get,
+// and shows the key to another host.
+func (c *Client) send(ctx context.Context, transport *http.Transport, r request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
 	req, err := c.build(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := client.Do(req)
+	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return nil, transportError(r.call, err)
 	}
@@ -76,20 +77,15 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 	if err != nil {
 		return nil, transportError(r.call, err)
 	}
-	if c.key != "" {
-		req.Header.Set("Authorization", c.key)
+	if r.method != http.MethodPost {
+		req.Header = c.headers // which the transport only reads
+		return req, nil
 	}
-	if c.agent != "" {
-		req.Header.Set("User-Agent", c.agent)
-	}
-	if r.job != "" {
-		req.Header.Set("X-Request-ID", r.job)
-	}
-	if r.method == http.MethodPost {
-		// The body is JSON; the platform is used to this type for it, and to a header named charset.
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header["charset"] = []string{"utf-8"}
-	}
+	maps.Copy(req.Header, c.headers)
+	req.Header.Set("X-Request-Id", r.job)
+	// The body is JSON; the platform is used to this type for it, and to a header named charset.
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header["charset"] = []string{"utf-8"}
 	return req, nil
 }
 
