@@ -97,7 +97,7 @@ func (r *rig) stop() {
 // await waits until cond holds, and fails after a limit of virtual time.
 func (r *rig) await(limit time.Duration, what string, cond func() bool) {
 	r.Helper()
-	for end := time.Now().Add(limit); !cond(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(limit); !cond(); time.Sleep(max(time.Millisecond, limit/1000)) {
 		if time.Now().After(end) {
 			require.FailNow(r, "not within "+limit.String()+": "+what)
 		}

@@ -44,17 +44,20 @@ func (t *task) run() {
 	t.w.resize()
 	t.w.ledger.back(t)
 
-	if lost := t.out.finish(); lost != "" {
+	streamed, lost := t.out.finish()
+	outcome.Stream = outcome.Stream || streamed
+	if lost != "" {
 		outcome = protocol.Outcome{Error: lost, Stream: true}
 	}
-	if t.ctx.Err() == nil {
+	err = context.Cause(t.ctx)
+	if err == nil {
 		err = t.deliver(outcome)
-	} else {
-		err = context.Cause(t.ctx)
 	}
-	if context.Cause(t.ctx) == errStopped {
+	switch cause := context.Cause(t.ctx); {
+	case err == nil, cause == nil: // delivered, or given up
+	case cause == errStopped:
 		t.log(slog.LevelInfo, "Stopped.")
-	} else if err != nil && t.ctx.Err() != nil {
+	default:
 		t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")
 		return // it stays in the ledger, as unsettled
 	}

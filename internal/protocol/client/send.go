@@ -82,11 +82,18 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 		return req, nil
 	}
 	maps.Copy(req.Header, c.headers)
-	req.Header.Set("X-Request-Id", r.job)
+	if isToken(r.job) {
+		req.Header.Set("X-Request-Id", r.job)
+	}
 	// The body is JSON; the platform is used to this type for it, and to a header named charset.
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header["charset"] = []string{"utf-8"}
 	return req, nil
+}
+
+// isToken tells whether an id can stand in a header; a request with one that cannot would never be sent.
+func isToken(id string) bool {
+	return !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // transportError leaves the URL out of the message: it is long, and may hold what nobody should log.
