@@ -82,7 +82,8 @@ func (l *ledger) settle(t *task) {
 //
 // A slot is free when its handler is back, so that the next job runs while the result before it is on its
 // way. But results must not pile up: only as many as there are slots may be on their way; one more
-// keeps the slot that it came from, and so does each whose delivery has failed and is tried again.
+// keeps the slot that it came from, and so does each whose delivery has failed and is tried again. So there are
+// never more than two for each slot, the second only where it was taken before the first failed.
 func (l *ledger) room() int {
 	undelivered := len(l.tasks) - l.running
 	return l.slots - l.running - max(l.failing, undelivered-l.slots)

@@ -249,6 +249,18 @@ func TestRefresh(t *testing.T) {
 }
 
 func TestHandlerExited(t *testing.T) {
+	t.Run("idle, with exit code 0", func(t *testing.T) {
+		bubble(t, Config{}, lasting, func(r *rig) {
+			exited := make(chan struct{})
+			r.handler.exited = exited
+			r.start()
+			time.Sleep(time.Second)
+			close(exited)
+			reason, err := r.end(100 * time.Millisecond)
+			require.Equal(r, "handler exited", reason.String())
+			require.Error(r, err)
+		})
+	})
 	bubble(t, Config{Concurrency: 2}, nil, func(r *rig) {
 		exited := make(chan struct{})
 		r.handler.exited = exited

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -36,7 +37,7 @@ func (t *task) run() {
 	t.log(slog.LevelInfo, "Started.")
 	outcome, err := t.handle()
 	if err != nil && t.ctx.Err() == nil {
-		outcome = protocol.Outcome{Error: err.Error()}
+		outcome = protocol.Outcome{Error: cmp.Or(err.Error(), "the handler failed")}
 	}
 	if outcome.Refresh || t.w.cfg.Refresh {
 		t.w.endFetch(errRefresh) // before the slot is free, so that no take slips in

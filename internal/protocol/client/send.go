@@ -18,6 +18,7 @@ import (
 const (
 	maxSmallAnswer = 1 << 20  // an answer that carries no job
 	maxDrained     = 64 << 10 // read to keep a connection; above that a new one is cheaper
+	maxTrusted     = 32 << 20 // allocated because of a Content-Length alone
 	maxQuoted      = 300      // bytes of a refusal that a message quotes
 )
 
@@ -123,8 +124,9 @@ func readAll(resp *http.Response, most int64) ([]byte, error) {
 		most = maxSmallAnswer
 	}
 	var buf bytes.Buffer
-	if size := resp.ContentLength; size > 0 && size <= most {
-		buf.Grow(int(size) + bytes.MinRead) // MinRead more, so that the end is seen without growing
+	if size := resp.ContentLength; size > 0 {
+		// MinRead more, so that the end is seen without growing; but no more than a claim can be trusted.
+		buf.Grow(int(min(size, maxTrusted)) + bytes.MinRead)
 	}
 	n, err := buf.ReadFrom(io.LimitReader(resp.Body, most+1))
 	if err == nil && n > most {
