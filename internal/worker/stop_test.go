@@ -30,6 +30,7 @@ func TestDrain_RunningJobIsFinished(t *testing.T) {
 		require.Less(r, r.endedAt.Sub(done.At), time.Second)
 		pings := r.api.Calls(apidouble.Ping)
 		require.Less(r, done.At.Sub(pings[len(pings)-1].At), 1100*time.Millisecond)
+		require.False(r, r.handler.killed.Load(), "it has time to stop")
 		require.Equal(r, int64(1), r.handler.stops.Load())
 	})
 }
@@ -89,6 +90,8 @@ func TestDrain_GracePeriod(t *testing.T) {
 		require.Equal(r, []string{"a-1h"}, unsettled.Jobs)
 		require.Empty(r, r.api.Calls(apidouble.Done), "it is released")
 		require.Equal(r, int64(1), r.handler.stops.Load())
+		require.True(r, r.handler.killed.Load(), "its time is over")
+		require.Empty(r, lines(r.logs.atLeast(slog.LevelWarn), "A handler did not come back"))
 	})
 }
 
@@ -206,7 +209,24 @@ func TestRefresh(t *testing.T) {
 			require.Contains(r, r.results(0, 1)[0].Body, `"stopPod":true`)
 		})
 	})
-	t.Run("both at once, one delivery fails", func(t *testing.T) {
+	t.Run("the last waits for deliveries that fail", func(t *testing.T) {
+		bubble(t, Config{Concurrency: 2}, refreshing, func(r *rig) {
+			r.api.On(apidouble.Done, func(c apidouble.Call) *apidouble.Reply {
+				if c.Job == "refresh-1s" && len(r.api.Posts(apidouble.Done, c.Job)) < 5 {
+					return &apidouble.Reply{Status: 503}
+				}
+				return nil
+			})
+			offer(r, "refresh-1s", "b-2s")
+			r.start()
+			_, err := r.end(time.Minute)
+			require.NoError(r, err)
+			posts := r.results(0, 2)
+			require.Equal(r, "refresh-1s", posts[0].Job)
+			require.Contains(r, posts[1].Body, "stopPod")
+		})
+	})
+	t.Run("both at once, deliveries fail", func(t *testing.T) {
 		bubble(t, Config{Concurrency: 2}, refreshing, func(r *rig) {
 			r.api.On(apidouble.Done, func(c apidouble.Call) *apidouble.Reply {
 				if len(r.api.Posts(apidouble.Done, c.Job)) < 3 {
