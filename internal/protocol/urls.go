@@ -79,11 +79,16 @@ func joinIDs(jobs []string) string {
 }
 
 func forWorker(template, worker string) string {
-	return strings.NewReplacer("$RUNPOD_POD_ID", escape(worker), "$ID", escape(worker)).Replace(template)
+	return expand(template, worker, worker)
 }
 
 func forJob(template, worker, job string) string {
-	return strings.NewReplacer("$RUNPOD_POD_ID", escape(worker), "$ID", escape(job)).Replace(template)
+	return expand(template, worker, job)
+}
+
+// expand runs for every call, which is why it does not build a strings.Replacer.
+func expand(template, worker, id string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(template, "$RUNPOD_POD_ID", escape(worker)), "$ID", escape(id))
 }
 
 // escape makes an id safe as a path segment; ids of the hosted form come through unchanged.

@@ -35,12 +35,16 @@ type Scaler interface {
 }
 
 // Platform is the other side. protocol/client is the real one. Errors are *protocol.StatusError,
-// *protocol.DecodeError or transport errors.
+// *protocol.DecodeError, protocol.ErrNoURL or transport errors. Every call is made once; bodies and values
+// are not changed, and may be sent again.
 type Platform interface {
+	// Take waits for up to n jobs, as long as the platform holds the call. None is no error. Jobs may come
+	// with an error about the rest of the answer.
 	Take(ctx context.Context, n int, busy bool) ([]protocol.Job, error)
 	Done(ctx context.Context, job string, body []byte, stream bool) error
 	Progress(ctx context.Context, job string, value json.RawMessage) error
 	Chunk(ctx context.Context, job string, item json.RawMessage) error
+	// Stops waits for ids of jobs that the platform wants stopped.
 	Stops(ctx context.Context) ([]string, error)
 	Ping(ctx context.Context, jobs []string) error
 }

@@ -45,7 +45,8 @@ func (w *Worker) fetch(ctx, open context.Context) {
 	}
 }
 
-// start runs the jobs of a take and returns how many were new.
+// start runs the jobs of a take and returns how many were new. An id that this worker holds is not run a second
+// time; one that it has settled is: the platform knows best why it hands it out again.
 func (w *Worker) start(jobs []protocol.Job) (started int) {
 	if len(jobs) > 0 && context.Cause(w.fetching) == errExited {
 		w.log.Warn("Jobs that came after the handler's end are released.", slog.Int("jobs", len(jobs)))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -290,4 +291,16 @@ func lines(all []string, prefix string) (found []string) {
 		}
 	}
 	return found
+}
+
+// LG-04
+func TestLog_LinesNameTheJob(t *testing.T) {
+	bubble(t, Config{}, output(`1`), func(r *rig) {
+		r.api.Offer(`{"id":"j","batchId":"b7","input":1}`)
+		r.start()
+		r.results(time.Second, 1)
+		synctest.Wait()
+		require.Equal(r, []string{"Started. job=j batch=b7"}, lines(r.logs.atLeast(slog.LevelInfo), "Started."))
+		require.Equal(r, []string{"Finished. job=j batch=b7"}, lines(r.logs.atLeast(slog.LevelInfo), "Finished."))
+	})
 }

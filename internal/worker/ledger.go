@@ -14,6 +14,7 @@ type ledger struct {
 	changed  sync.Cond
 	tasks    map[string]*task
 	running  int // tasks whose handler is not back yet
+	failing  int // tasks whose handler is back and whose last post failed
 	slots    int
 	fetching bool
 	last     *task // the one whose post tells the platform to recycle the worker
@@ -62,28 +63,30 @@ func (l *ledger) add(t *task) (held *task) {
 
 // back notes that the handler has returned.
 func (l *ledger) back(t *task) {
-	l.update(func() { t.back = true; l.running-- })
+	l.update(func() {
+		t.back = true
+		l.running--
+		l.failing += count(t.failing)
+	})
 }
 
 // settle forgets a job.
 func (l *ledger) settle(t *task) {
-	l.update(func() { delete(l.tasks, t.job.ID) })
+	l.update(func() {
+		delete(l.tasks, t.job.ID)
+		l.failing -= count(t.failing)
+	})
 }
 
 // room is how many jobs can be taken. The lock is held.
 //
 // A slot is free when its handler is back, so that the next job runs while the result before it is on its
 // way. But results must not pile up: only as many as there are slots may be on their way; one more
-// keeps the slot that it came from, and so does each whose delivery has failed and is tried again.
+// keeps the slot that it came from, and so does each whose delivery has failed and is tried again. So there are
+// never more than two for each slot, the second only where it was taken before the first failed.
 func (l *ledger) room() int {
-	failing := 0
-	for _, t := range l.tasks {
-		if t.back && t.failing {
-			failing++
-		}
-	}
 	undelivered := len(l.tasks) - l.running
-	return l.slots - l.running - max(failing, undelivered-l.slots)
+	return l.slots - l.running - max(l.failing, undelivered-l.slots)
 }
 
 // awaitRoom waits for room, and tells how much there is and whether the worker holds any job.
@@ -148,8 +151,19 @@ func (l *ledger) setFetching(on bool) { l.update(func() { l.fetching = on }) }
 func (l *ledger) setFailing(t *task, failing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if t.failing != failing {
-		t.failing = failing
-		l.changed.Broadcast()
+	if t.failing == failing {
+		return
 	}
+	if t.back {
+		l.failing += count(failing) - count(t.failing)
+	}
+	t.failing = failing
+	l.changed.Broadcast()
+}
+
+func count(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

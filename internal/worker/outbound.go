@@ -32,6 +32,7 @@ type outbound struct {
 	closed   bool // the handler is back
 	late     bool // it reported something nevertheless
 	items    []json.RawMessage
+	streamed bool // there was an item
 	bytes    int
 	progress json.RawMessage // only the latest is worth posting
 	over     error           // why no more items are taken
@@ -50,6 +51,7 @@ func (o *outbound) init(t *task) {
 func (o *outbound) Chunk(item json.RawMessage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.streamed = true
 	if err := o.usable(); err != nil || o.muted {
 		return err
 	}
@@ -114,8 +116,9 @@ func (o *outbound) start() {
 }
 
 // finish waits until what the handler reported is posted; the result may follow then. Progress that is still
-// waiting would be replaced at once, so it is dropped. It returns why the job must fail, if it must.
-func (o *outbound) finish() (lost string) {
+// waiting would be replaced at once, so it is dropped. It returns whether there was a stream, and why the
+// job must fail, if it must.
+func (o *outbound) finish() (streamed bool, lost string) {
 	o.mu.Lock()
 	o.closed = true
 	o.progress = nil
@@ -128,7 +131,7 @@ func (o *outbound) finish() (lost string) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.lost
+	return o.streamed, o.lost
 }
 
 // post sends what is queued until the job is over.

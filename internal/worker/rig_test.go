@@ -97,7 +97,7 @@ func (r *rig) stop() {
 // await waits until cond holds, and fails after a limit of virtual time.
 func (r *rig) await(limit time.Duration, what string, cond func() bool) {
 	r.Helper()
-	for end := time.Now().Add(limit); !cond(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(limit); !cond(); time.Sleep(max(time.Millisecond, limit/1000)) {
 		if time.Now().After(end) {
 			require.FailNow(r, "not within "+limit.String()+": "+what)
 		}
@@ -133,6 +133,7 @@ type fakeHandler struct {
 	err         error
 	starts      sync.Map // job id → *atomic.Int64
 	stops       atomic.Int64
+	killed      atomic.Bool // it was given no time to stop
 }
 
 func (h *fakeHandler) Start(ctx context.Context) (protocol.Ready, error) {
@@ -159,10 +160,14 @@ func (h *fakeHandler) started(id string) int {
 func (h *fakeHandler) Concurrency(_ context.Context, current int) (int, error) {
 	return h.concurrency(current)
 }
-func (h *fakeHandler) Limit() int                 { return int(h.limit.Load()) }
-func (h *fakeHandler) Exited() <-chan struct{}    { return h.exited }
-func (h *fakeHandler) Err() error                 { return h.err }
-func (h *fakeHandler) Stop(context.Context) error { h.stops.Add(1); return nil }
+func (h *fakeHandler) Limit() int              { return int(h.limit.Load()) }
+func (h *fakeHandler) Exited() <-chan struct{} { return h.exited }
+func (h *fakeHandler) Err() error              { return h.err }
+func (h *fakeHandler) Stop(ctx context.Context) error {
+	h.stops.Add(1)
+	h.killed.Store(ctx.Err() != nil)
+	return nil
+}
 
 // output is a handler that returns a JSON value at once.
 func output(value string) handleFunc {

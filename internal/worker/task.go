@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -36,7 +37,7 @@ func (t *task) run() {
 	t.log(slog.LevelInfo, "Started.")
 	outcome, err := t.handle()
 	if err != nil && t.ctx.Err() == nil {
-		outcome = protocol.Outcome{Error: err.Error()}
+		outcome = protocol.Outcome{Error: cmp.Or(err.Error(), "the handler failed")}
 	}
 	if outcome.Refresh || t.w.cfg.Refresh {
 		t.w.endFetch(errRefresh) // before the slot is free, so that no take slips in
@@ -44,17 +45,20 @@ func (t *task) run() {
 	t.w.resize()
 	t.w.ledger.back(t)
 
-	if lost := t.out.finish(); lost != "" {
+	streamed, lost := t.out.finish()
+	outcome.Stream = outcome.Stream || streamed
+	if lost != "" {
 		outcome = protocol.Outcome{Error: lost, Stream: true}
 	}
-	if t.ctx.Err() == nil {
+	err = context.Cause(t.ctx)
+	if err == nil {
 		err = t.deliver(outcome)
-	} else {
-		err = context.Cause(t.ctx)
 	}
-	if context.Cause(t.ctx) == errStopped {
+	switch cause := context.Cause(t.ctx); {
+	case err == nil, cause == nil: // delivered, or given up
+	case cause == errStopped:
 		t.log(slog.LevelInfo, "Stopped.")
-	} else if err != nil && t.ctx.Err() != nil {
+	default:
 		t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")
 		return // it stays in the ledger, as unsettled
 	}

@@ -40,10 +40,10 @@ type Config struct {
 type Client struct {
 	urls      protocol.Templates
 	worker    string
-	key       string
-	agent     string
-	calls     *http.Client
-	heartbeat *http.Client
+	headers   http.Header // of every call
+	calls     *http.Transport
+	heartbeat *http.Transport
+	interval  time.Duration
 }
 
 // New returns a Client. Nothing is sent before the first call.
@@ -51,15 +51,22 @@ func New(cfg Config) *Client {
 	if cfg.PingInterval <= 0 {
 		cfg.PingInterval = defaultPingInterval
 	}
+	headers := http.Header{}
+	if cfg.Key != "" {
+		headers.Set("Authorization", cfg.Key)
+	}
+	if cfg.UserAgent != "" {
+		headers.Set("User-Agent", cfg.UserAgent)
+	}
 	return &Client{
-		urls:   cfg.URLs,
-		worker: cfg.WorkerID,
-		key:    cfg.Key,
-		agent:  cfg.UserAgent,
+		urls:    cfg.URLs,
+		worker:  cfg.WorkerID,
+		headers: headers,
 		// A job may run while the result before it is on its way, and two polls are always open.
-		calls: newHTTPClient(newTransport(max(2*cfg.Concurrency+2, minIdleConns), cfg.Dial), 0),
+		calls: newTransport(max(2*cfg.Concurrency+2, minIdleConns), cfg.Dial),
 		// Heartbeats share no connection with anything that could keep them waiting.
-		heartbeat: newHTTPClient(newTransport(1, cfg.Dial), 2*cfg.PingInterval),
+		heartbeat: newTransport(1, cfg.Dial),
+		interval:  cfg.PingInterval,
 	}
 }
 
@@ -67,15 +74,6 @@ func New(cfg Config) *Client {
 func (c *Client) Close() {
 	c.calls.CloseIdleConnections()
 	c.heartbeat.CloseIdleConnections()
-}
-
-func newHTTPClient(transport *http.Transport, timeout time.Duration) *http.Client {
-	return &http.Client{
-		Transport: transport,
-		Timeout:   timeout,
-		// Following a redirect would turn a post into a get, and show the key to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }
 
 func newTransport(idle int, dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
@@ -106,6 +104,6 @@ func (c *Client) Ping(ctx context.Context, jobs []string) error {
 	if url == "" {
 		return protocol.ErrNoURL
 	}
-	_, err := c.send(ctx, c.heartbeat, request{call: "ping", method: http.MethodGet, url: url})
+	_, err := c.send(ctx, c.heartbeat, request{call: "ping", method: http.MethodGet, url: url, limit: 2 * c.interval})
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,6 +18,7 @@ import (
 const (
 	maxSmallAnswer = 1 << 20  // an answer that carries no job
 	maxDrained     = 64 << 10 // read to keep a connection; above that a new one is cheaper
+	maxTrusted     = 32 << 20 // allocated because of a Content-Length alone
 	maxQuoted      = 300      // bytes of a refusal that a message quotes
 )
 
@@ -25,24 +27,24 @@ type request struct {
 	call   string // its name in errors
 	method string
 	url    string
-	job    string        // goes out as X-Request-ID
-	body   []byte        // of a post
-	limit  time.Duration // 0: the client's own timeout holds
-	most   int64         // bytes of the answer that are read, 0 for maxSmallAnswer
+	job    string // goes out as X-Request-ID
+	body   []byte // of a post
+	limit  time.Duration
+	most   int64 // bytes of the answer that are read, 0 for maxSmallAnswer
 }
 
 // send makes the call and returns the body of a 2xx answer; anything else is an error.
-func (c *Client) send(ctx context.Context, client *http.Client, r request) ([]byte, error) {
-	if r.limit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.limit)
-		defer cancel()
-	}
+//
+// It uses the transport without an http.Client, which would follow redirects: that turns a post into a get,
+// and shows the key to another host.
+func (c *Client) send(ctx context.Context, transport *http.Transport, r request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.limit)
+	defer cancel()
 	req, err := c.build(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := client.Do(req)
+	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return nil, transportError(r.call, err)
 	}
@@ -76,21 +78,23 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 	if err != nil {
 		return nil, transportError(r.call, err)
 	}
-	if c.key != "" {
-		req.Header.Set("Authorization", c.key)
+	if r.method != http.MethodPost {
+		req.Header = c.headers // which the transport only reads
+		return req, nil
 	}
-	if c.agent != "" {
-		req.Header.Set("User-Agent", c.agent)
+	maps.Copy(req.Header, c.headers)
+	if isToken(r.job) {
+		req.Header.Set("X-Request-Id", r.job)
 	}
-	if r.job != "" {
-		req.Header.Set("X-Request-ID", r.job)
-	}
-	if r.method == http.MethodPost {
-		// The body is JSON; the platform is used to this type for it, and to a header named charset.
-		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		req.Header["charset"] = []string{"utf-8"}
-	}
+	// The body is JSON; the platform is used to this type for it, and to a header named charset.
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header["charset"] = []string{"utf-8"}
 	return req, nil
+}
+
+// isToken tells whether an id can stand in a header; a request with one that cannot would never be sent.
+func isToken(id string) bool {
+	return !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // transportError leaves the URL out of the message: it is long, and may hold what nobody should log.
@@ -120,8 +124,9 @@ func readAll(resp *http.Response, most int64) ([]byte, error) {
 		most = maxSmallAnswer
 	}
 	var buf bytes.Buffer
-	if size := resp.ContentLength; size > 0 && size <= most {
-		buf.Grow(int(size) + bytes.MinRead) // MinRead more, so that the end is seen without growing
+	if size := resp.ContentLength; size > 0 {
+		// MinRead more, so that the end is seen without growing; but no more than a claim can be trusted.
+		buf.Grow(int(min(size, maxTrusted)) + bytes.MinRead)
 	}
 	n, err := buf.ReadFrom(io.LimitReader(resp.Body, most+1))
 	if err == nil && n > most {

@@ -19,9 +19,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call := record(r)
 	a.mu.Lock()
 	a.calls = append(a.calls, call)
-	reply := a.nextReply(call)
+	reply, hook := a.nextReply(call)
 	a.mu.Unlock()
 
+	if hook != nil { // without the lock: it may ask about the calls so far, this one included
+		reply = hook(*call)
+	}
 	if reply != nil {
 		if !wait(r.Context(), reply.Delay) {
 			return
@@ -64,15 +67,12 @@ func record(r *http.Request) *Call {
 	return call
 }
 
-func (a *API) nextReply(call *Call) *Reply {
+func (a *API) nextReply(call *Call) (*Reply, func(Call) *Reply) {
 	if script := a.scripts[call.Kind]; len(script) > 0 {
 		a.scripts[call.Kind] = script[1:]
-		return &script[0]
+		return &script[0], nil
 	}
-	if hook := a.hooks[call.Kind]; hook != nil {
-		return hook(*call)
-	}
-	return nil
+	return nil, a.hooks[call.Kind]
 }
 
 func (a *API) take(w http.ResponseWriter, r *http.Request, call *Call) {
