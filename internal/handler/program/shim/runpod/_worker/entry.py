@@ -6,7 +6,7 @@ import sys
 import time
 
 from ..serverless.modules.rp_fitness import checks
-from ..serverless.modules.rp_logger import RunPodLogger
+from ..serverless.modules.rp_logger import RunPodLogger, write
 from ..version import __version__
 from . import arguments, frames
 from .runner import Runner
@@ -120,7 +120,7 @@ def _run_local(config, test_input, path):
 
 
 def banner():
-    print("--- Starting Serverless Worker |  Version %s ---" % __version__, flush=True)
+    write("--- Starting Serverless Worker |  Version %s ---" % __version__)
 
 
 def kind(handler):
