@@ -112,9 +112,13 @@ def _run_local(config, test_input, path):
     if path:  # the worker should not take the end of this program for a failure to start
         connection = frames.Connection(path)
         connection.send(frames.LOCAL)
+        connection.receive()
         connection.close()
     banner()
+    from . import progress
     from .local import run
+
+    progress.local = True
 
     sys.exit(run(config, test_input))
 
