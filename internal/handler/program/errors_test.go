@@ -48,7 +48,7 @@ func TestExceptions(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(out.Error), &keys))
 				require.Len(t, keys, 6)
 			}
-			require.Contains(t, c.out.String(), "Captured Handler Exception")
+			c.shows("Captured Handler Exception")
 		})
 	}
 }

@@ -249,11 +249,9 @@ runpod.serverless.start({"handler": handler})
 	require.Len(t, s.progress, 20)
 	require.Equal(t, "0", s.progress[0])
 	require.Equal(t, "19", s.progress[19])
-	require.Eventually(t, func() bool {
-		return strings.Contains(c.out.String(), "progress_update was dropped: the job has ended")
-	}, patience, 20*time.Millisecond)
+	c.shows("progress_update was dropped: the job has ended")
 	require.Zero(t, s.late)
-	require.Contains(t, c.out.String(), "progress_update was dropped. progress.score: NaN is not valid JSON")
+	c.shows("progress_update was dropped. progress.score: NaN is not valid JSON")
 }
 
 // Every key of the job reaches the handler, as do the ids of the worker and its endpoint.
@@ -272,7 +270,7 @@ runpod.serverless.start({"handler": handler})
 	out, err := c.Handle(t.Context(), job, &sink{})
 	require.NoError(t, err)
 	require.JSONEq(t, `[`+raw+`,"worker-1","endpoint-1"]`, string(out.Output))
-	require.Contains(t, c.out.String(), `{"requestId": "j-1", "message": "[batchId=b-1] seen", "level": "INFO"}`)
+	c.shows(`{"requestId": "j-1", "message": "[batchId=b-1] seen", "level": "INFO"}`)
 }
 
 func TestBadInputCostsOnlyItsJob(t *testing.T) {
@@ -340,7 +338,7 @@ import runpod
 runpod.serverless.start({"handler": lambda job: 1, "concurrency_modifier": 5})
 `))
 		require.False(t, c.ready.Modifier)
-		require.Contains(t, c.out.String(), "concurrency_modifier is not a function: 5; ignored")
+		c.shows("concurrency_modifier is not a function: 5; ignored")
 	})
 }
 

@@ -235,7 +235,7 @@ runpod.serverless.start({"handler": handler})
 				require.Equal(t, tt.output, string(out.Output))
 				require.Equal(t, tt.progress, s.progress)
 			}
-			require.Contains(t, c.out.String(), tt.shown)
+			c.shows(tt.shown)
 		})
 	}
 }
@@ -258,7 +258,7 @@ else:
 	require.Contains(t, string(out.Output), "was called again")
 	require.Contains(t, string(out.Output), "second start returned")
 	c.stop()
-	require.Contains(t, c.out.String(), "start returned\natexit ran\n")
+	c.shows("start returned\natexit ran\n")
 	<-c.Exited()
 	var exit *program.ExitError
 	require.ErrorAs(t, c.Err(), &exit)
