@@ -262,7 +262,7 @@ else:
 	<-c.Exited()
 	var exit *program.ExitError
 	require.ErrorAs(t, c.Err(), &exit)
-	require.Zero(t, exit.State.Code)
+	require.Zero(t, exit.State.Code, exit.State)
 }
 
 // Prints go to stdout, wherever that points, and never into the frames.

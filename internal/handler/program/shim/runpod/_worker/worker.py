@@ -53,8 +53,13 @@ class Worker:
                 if first:
                     self._serve_on_loop(first)
         finally:
+            # A thread that is left blocked can crash an interpreter that is going down.
+            self.stopping = True
+            self.control.end()
+            listener.join(1)
             self.signals.give_back()
             self.data.close()
+            self.control.close()
 
     def _serve_on_loop(self, first):
         from .loop import Loop  # asyncio costs more to import than all the rest together
@@ -135,7 +140,7 @@ class Worker:
     def _listen(self):
         while not self.stopping:
             frame = self.control.receive()
-            if self.foreign:
+            if self.stopping or self.foreign:
                 return
             if frame is None:
                 self._orphaned()
