@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	pollTime = 10 * time.Millisecond
-	// reapTime bounds the wait after a KILL. A process in an uninterruptible system call, or a
-	// zombie whose parent does not reap, would otherwise hold the stop for ever.
+	pollTime = 20 * time.Millisecond
+	// reapTime bounds the wait after a KILL: a process in an uninterruptible system call, as a hung
+	// GPU driver leaves it, would otherwise hold the stop for ever.
 	reapTime = 2 * time.Second
 )
 
@@ -76,5 +76,3 @@ func (p *Process) gone(ctx context.Context) bool {
 		}
 	}
 }
-
-func groupAlive(pgid int) bool { return !errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) }

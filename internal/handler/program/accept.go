@@ -101,6 +101,7 @@ func (p *Program) greet(c *conn) {
 		p.mu.Lock()
 		p.local = true
 		p.mu.Unlock()
+		_ = c.send(kindAck, 0, nil)
 	default:
 		p.log.Debug("A connection began with an unknown frame.", "type", f.kind)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -167,4 +168,11 @@ func (c *child) handle(ctx context.Context, id, input string, s *sink) (protocol
 	s.ended = true
 	s.mu.Unlock()
 	return out, err
+}
+
+// shows waits for a text in the program's output, which comes another way than its results.
+func (c *child) shows(text string) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool { return strings.Contains(c.out.String(), text) },
+		patience, 10*time.Millisecond, "want in the output: %s", text)
 }

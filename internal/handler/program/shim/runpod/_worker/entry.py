@@ -6,7 +6,7 @@ import sys
 import time
 
 from ..serverless.modules.rp_fitness import checks
-from ..serverless.modules.rp_logger import RunPodLogger
+from ..serverless.modules.rp_logger import RunPodLogger, write
 from ..version import __version__
 from . import arguments, frames
 from .runner import Runner
@@ -112,15 +112,19 @@ def _run_local(config, test_input, path):
     if path:  # the worker should not take the end of this program for a failure to start
         connection = frames.Connection(path)
         connection.send(frames.LOCAL)
+        connection.receive()
         connection.close()
     banner()
+    from . import progress
     from .local import run
+
+    progress.local = True
 
     sys.exit(run(config, test_input))
 
 
 def banner():
-    print("--- Starting Serverless Worker |  Version %s ---" % __version__, flush=True)
+    write("--- Starting Serverless Worker |  Version %s ---" % __version__)
 
 
 def kind(handler):

@@ -7,6 +7,8 @@ from ..serverless.modules.rp_logger import RunPodLogger
 
 log = RunPodLogger()
 
+local = False  # the job is run by hand, so there is no one to tell
+
 _ACK_SECONDS = 2
 
 
@@ -26,7 +28,7 @@ def update(job, value):
             log.warn("progress_update was dropped: the job has ended", job_id)
         return
     path = os.environ.get("RUNPODCTL_WORKER_SOCKET")
-    if path:
+    if path and not local:
         _from_another_process(path, job_id, data)
     else:
         log.info("Progress: %s" % data.decode(), job_id)

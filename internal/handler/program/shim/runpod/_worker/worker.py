@@ -6,12 +6,12 @@ connection, so that a cancel arrives while the handler is busy.
 
 import json
 import os
-import signal
 import sys
 import threading
 import time
 
-from . import frames, strict
+from ..serverless.modules.rp_logger import RunPodLogger
+from . import frames, signals, strict
 from .runner import Job
 
 current = None  # the Worker of this process, once it serves
@@ -33,7 +33,6 @@ class Worker:
         self.last = 0
         self.cancelled_early = set()  # cancelled before their JOB frame was read
         self.stopping = False
-        self.serving = False
         self.foreign = False  # this process is a fork of the one that serves
         self.data = frames.Connection(path)
         self.data.send(frames.DATA)
@@ -42,11 +41,10 @@ class Worker:
         """Run until the worker ends it. Returns normally then, as start() does."""
         global current
         current, self.is_async = self, guess_async
+        self.signals = signals.Taken()
         os.register_at_fork(after_in_child=self._forked)
-        self.signals = _take_signals()
         listener = threading.Thread(target=self._listen, name="runpod-control", daemon=True)
         listener.start()
-        self.serving = True
         try:
             if guess_async or self.threads > 1:
                 self._serve_on_loop(None)
@@ -55,9 +53,13 @@ class Worker:
                 if first:
                     self._serve_on_loop(first)
         finally:
-            self.serving = False
-            _give_back(self.signals)
+            # A thread that is left blocked can crash an interpreter that is going down.
+            self.stopping = True
+            self.control.end()
+            listener.join(1)
+            self.signals.give_back()
             self.data.close()
+            self.control.close()
 
     def _serve_on_loop(self, first):
         from .loop import Loop  # asyncio costs more to import than all the rest together
@@ -138,7 +140,7 @@ class Worker:
     def _listen(self):
         while not self.stopping:
             frame = self.control.receive()
-            if self.foreign:
+            if self.stopping or self.foreign:
                 return
             if frame is None:
                 self._orphaned()
@@ -213,8 +215,6 @@ class Worker:
         self.foreign = True
         self.control.close()
         self.data.close()
-        if self.serving:
-            _give_back(self.signals)
 
 
 def failure(error):
@@ -228,33 +228,10 @@ async def _wait_for(value):
 
 def leave_fork():
     """A fork came back from the handler. Only its parent may answer for the job."""
-    print("runpod: a forked process came back from the handler; it ends here", file=sys.stderr)
+    RunPodLogger().warn("A forked process came back from the handler; it ends here")
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except Exception:
             pass
     os._exit(0)
-
-
-def _take_signals():
-    """Ignore TERM and INT while serving: the worker alone decides when to stop.
-
-    By a function, not SIG_IGN, which the programs that a handler starts would inherit.
-    """
-    before = {}
-    for number in (signal.SIGTERM, signal.SIGINT):
-        try:
-            before[number] = signal.signal(number, lambda *_: None)
-        except ValueError:  # start() was called on another thread than the main one
-            pass
-    return before
-
-
-def _give_back(signals):
-    for number, action in signals.items():
-        try:
-            if action is not None:
-                signal.signal(number, action)
-        except ValueError:
-            pass

@@ -54,7 +54,7 @@ class RunPodLogger:
         batch_id = _batch_id.get()
         if batch_id:
             message = "[batchId=%s] %s" % (batch_id, message)
-        _write(_format(_shorten(message), message_level, job_id))
+        write(_format(_shorten(message), message_level, job_id))
 
     def secret(self, secret_name, secret):
         """Note that there is a secret. Nothing of it is shown, not even its length."""
@@ -101,7 +101,7 @@ def _format(message, level, job_id):
     return level.ljust(7) + "| " + message
 
 
-def _write(line):
+def write(line):
     """One write per line, so that threads do not mix. A log line must never cost a job."""
     out = sys.stdout
     try:

@@ -1,0 +1,116 @@
+package program_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/internal/handler/program"
+	"runpodctl-worker/internal/protocol"
+)
+
+func TestExceptions(t *testing.T) {
+	tests := []struct {
+		name, file, input, kind, message string
+		chunks                           []string
+	}{
+		{"sync", "errors.py", `{"way":"raise"}`, "<class 'ValueError'>", "boom", nil},
+		{"base exception", "errors.py", `{"way":"base"}`, "<class '__main__.Custom'>", "not an Exception", nil},
+		{"key error", "errors.py", `{}`, "<class 'KeyError'>", "'way'", nil},
+		{"generator at once", "generator.py", `{"fail_at":0}`, "<class 'ValueError'>", "boom", nil},
+		{"generator later", "generator.py", `{"fail_at":1}`, "<class 'ValueError'>", "boom", []string{`{"item":0}`}},
+		{"async generator at once", "async_generator.py", `{"fail_at":0}`, "<class 'ValueError'>", "boom", nil},
+		{"async generator later", "async_generator.py", `{"fail_at":1}`, "<class 'ValueError'>", "boom", []string{`{"item":0}`}},
+		{"async", "async.py", `7`, "<class 'AttributeError'>", "'int' object has no attribute 'get'", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("RUNPOD_POD_HOSTNAME", "host-1")
+			c := start(t, program.Options{Args: program.Command(handlerFile(tt.file), ""), WorkerID: "worker-1"})
+			for range 2 { // the worker lives on
+				out, s := c.do(tt.input)
+				require.Nil(t, out.Output)
+				require.Equal(t, tt.chunks, s.chunks)
+
+				var info protocol.ErrorInfo
+				require.NoError(t, json.Unmarshal([]byte(out.Error), &info), out.Error)
+				require.Equal(t, tt.kind, info.Type)
+				require.Equal(t, tt.message, info.Message)
+				require.Contains(t, info.Traceback, "Traceback (most recent call last):\n  File \""+handlerFile(tt.file))
+				require.NotContains(t, info.Traceback, "runpod")
+				require.Equal(t, "host-1", info.Hostname)
+				require.Equal(t, "worker-1", info.WorkerID)
+				require.Equal(t, protocol.SDKVersion, info.Version)
+
+				var keys map[string]any
+				require.NoError(t, json.Unmarshal([]byte(out.Error), &keys))
+				require.Len(t, keys, 6)
+			}
+			c.shows("Captured Handler Exception")
+		})
+	}
+}
+
+// A call of sys.exit in a handler ends the program, as it always did.
+func TestExitInHandler(t *testing.T) {
+	for _, file := range []string{"sync", "async", "thread"} {
+		t.Run(file, func(t *testing.T) {
+			text := `
+import sys, runpod
+def handler(job): sys.exit(3)
+`
+			o := program.Options{}
+			switch file {
+			case "async":
+				text = `
+import sys, runpod
+async def handler(job): sys.exit(3)
+`
+			case "thread":
+				o.SyncThreads = 2
+			}
+			o.Args = program.Command(write(t, text+"runpod.serverless.start({'handler': handler})\n"), "")
+			c := start(t, o)
+			_, err := c.handle(t.Context(), "j", "{}", &sink{})
+			var exit *program.ExitError
+			require.ErrorAs(t, err, &exit)
+			require.Equal(t, 3, exit.State.Code)
+			require.False(t, exit.Early)
+			<-c.Exited()
+			require.True(t, errors.Is(c.Err(), exit))
+		})
+	}
+}
+
+func TestEndsBeforeStart(t *testing.T) {
+	tests := []struct {
+		name, text string
+		code       int
+		message    string
+		shown      string
+	}{
+		{"import error", "import nonsense", 1, "exit code 1) before it called", "ModuleNotFoundError: No module named 'nonsense'"},
+		{"no start", "def handler(job): pass", 0, "or name the function as in --handler handler.py:handler", ""},
+		{"no handler", "import runpod; runpod.serverless.start({})", 1, "exit code 1", `start() needs a function under "handler", got None`},
+		{
+			"jobs_fetcher", "import runpod; runpod.serverless.start({'handler': print, 'jobs_fetcher': print})",
+			1, "exit code 1", "start(): 'jobs_fetcher' is not supported here",
+		},
+		{"crash", "import os; os.abort()", -1, "killed by SIGABRT", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o, out := options(t, program.Options{Args: program.Command(write(t, tt.text), "")})
+			_, err := program.New(o).Start(t.Context())
+			var exit *program.ExitError
+			require.ErrorAs(t, err, &exit)
+			require.True(t, exit.Early)
+			require.Equal(t, tt.code, exit.State.Code)
+			require.ErrorContains(t, err, tt.message)
+			require.Contains(t, out.String(), tt.shown)
+			require.Contains(t, exit.Report(), tt.shown)
+		})
+	}
+}

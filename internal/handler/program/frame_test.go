@@ -1,0 +1,106 @@
+package program
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func raw(k kind, number, size uint32, payload string) string {
+	b := []byte{byte(k)}
+	b = binary.BigEndian.AppendUint32(b, number)
+	b = binary.BigEndian.AppendUint32(b, size)
+	return string(b) + payload
+}
+
+func TestReadFrame(t *testing.T) {
+	for _, tt := range []struct {
+		name, stream string
+		want         frame
+		err          string
+	}{
+		{"whole", raw(kindDone, 7, 3, "abc"), frame{kindDone, 7, []byte("abc")}, ""},
+		{"empty", raw(kindAck, 0, 0, ""), frame{kindAck, 0, []byte{}}, ""},
+		{"two", raw(kindChunk, 1, 1, "x") + "rest", frame{kindChunk, 1, []byte("x")}, ""},
+		{"end", "", frame{}, "EOF"},
+		{"half a header", "\x01\x02", frame{}, "inside a frame's header"},
+		{"half a payload", raw(kindDone, 7, 30, "abc"), frame{}, "inside a frame of 30 bytes"},
+		{"no payload", raw(kindDone, 7, 30, ""), frame{}, "inside a frame of 30 bytes"},
+		{"text", "Traceback (most recent call last):", frame{}, "over the limit"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := readFrame(bufio.NewReader(strings.NewReader(tt.stream)))
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+	t.Run("large", func(t *testing.T) {
+		payload := strings.Repeat("0123456789", 700_000)
+		got, err := readFrame(bufio.NewReader(strings.NewReader(raw(kindDone, 1, 7_000_000, payload))))
+		require.NoError(t, err)
+		require.True(t, payload == string(got.payload))
+	})
+	t.Run("a length alone claims little memory", func(t *testing.T) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := readFrame(bufio.NewReader(strings.NewReader(raw(kindDone, 1, maxPayload, "x"))))
+		runtime.ReadMemStats(&after)
+		require.Error(t, err)
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4*firstRead))
+	})
+}
+
+func TestParseDone(t *testing.T) {
+	out, cancelled, err := parseDone([]byte("\x0d\x00\x00\x00\x02no{}"))
+	require.NoError(t, err)
+	require.True(t, cancelled)
+	require.True(t, out.Refresh)
+	require.Equal(t, "no", out.Error)
+	require.Equal(t, "{}", string(out.Output))
+	for _, bad := range []string{"", "\x00\x00", "\x00\x00\x00\x00\x05abc", "\x00\xff\xff\xff\xffabc"} {
+		_, _, err := parseDone([]byte(bad))
+		require.Error(t, err)
+	}
+}
+
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte(raw(kindDone, 1, 5, "\x00\x00\x00\x00\x00")))
+	f.Add([]byte(raw(kindChunk, 1, 2, "{}") + raw(kindProgress, 9, 1, "1")))
+	f.Add([]byte(raw(kindProgressOf, 3, 5, "job{}") + raw(kindHello, 1, 2, "{}")))
+	f.Add([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, stream []byte) {
+		p := New(Options{})
+		c := &call{sink: nothing{}, chunks: make(chan json.RawMessage, window), done: make(chan struct{})}
+		p.calls[1] = c
+		r := bufio.NewReader(bytes.NewReader(stream))
+		for {
+			fr, err := readFrame(r)
+			if err != nil {
+				if len(stream) == 0 {
+					require.ErrorIs(t, err, io.EOF)
+				}
+				return
+			}
+			if err := p.act(fr); err != nil {
+				return
+			}
+			p.progressOf(fr)
+		}
+	})
+}
+
+type nothing struct{}
+
+func (nothing) Chunk(json.RawMessage) error { return nil }
+func (nothing) Progress(json.RawMessage)    {}

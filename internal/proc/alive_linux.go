@@ -1,0 +1,36 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// groupAlive reports whether a member of the group still runs. Zombies do not count: whose parent
+// has gone is reaped by init, and in many containers that is nobody.
+func groupAlive(pgid int) bool {
+	if errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) {
+		return false
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		return true // no /proc: the answer of the signal stands
+	}
+	want := []byte(strconv.Itoa(pgid))
+	for _, name := range stats {
+		stat, err := os.ReadFile(name) //nolint:gosec // a file of /proc
+		if err != nil {
+			continue // it has just ended
+		}
+		// pid (name) state ppid pgrp …: the name may hold anything, also parentheses.
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(fields) > 2 && bytes.Equal(fields[2], want) && fields[0][0] != 'Z' && fields[0][0] != 'X' {
+			return true
+		}
+	}
+	return false
+}
