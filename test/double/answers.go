@@ -1,0 +1,111 @@
+package double
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+func (d *Double) serve(w http.ResponseWriter, r *http.Request) {
+	call, script, err := d.record(r)
+	if err != nil { // the worker hung up half way through its body
+		return
+	}
+	if script != nil && script(w, call) {
+		return
+	}
+	switch call.Route {
+	case Take, Batch:
+		d.take(w, r, call)
+	case Stop:
+		d.hold(w, r)
+	case Done, Stream, Ping:
+		w.WriteHeader(http.StatusOK)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// take answers a single take with one object and a batch with an array, as the platform does.
+func (d *Double) take(w http.ResponseWriter, r *http.Request, call Call) {
+	size := 1
+	if n, err := strconv.Atoi(call.Query.Get("batch_size")); err == nil && call.Route == Batch {
+		size = n
+	}
+	expired := time.NewTimer(d.Hold)
+	defer expired.Stop()
+	for {
+		jobs, arrived := d.pop(r, size)
+		switch {
+		case len(jobs) > 0 && call.Route == Batch:
+			Answer(w, jobs)
+			return
+		case len(jobs) > 0:
+			Answer(w, jobs[0])
+			return
+		}
+		select {
+		case <-arrived:
+		case <-expired.C:
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case <-r.Context().Done():
+			return
+		case <-d.quit:
+			return
+		}
+	}
+}
+
+// pop takes up to n jobs off the queue, none for a taker that has hung up.
+func (d *Double) pop(r *http.Request, n int) (jobs []json.RawMessage, arrived <-chan struct{}) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Context().Err() == nil {
+		n = min(n, len(d.jobs))
+		jobs, d.jobs = d.jobs[:n:n], d.jobs[n:]
+	}
+	return jobs, d.arrived
+}
+
+func (d *Double) hold(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-time.After(d.Hold):
+		w.WriteHeader(http.StatusNoContent)
+	case <-r.Context().Done():
+	case <-d.quit:
+	}
+}
+
+// Answer sends v as JSON.
+func Answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	// A failing write means that the worker is gone; its own calls will tell.
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+// Reset breaks the connection in place of an answer.
+func Reset(http.ResponseWriter, Call) bool {
+	panic(http.ErrAbortHandler)
+}
+
+// Refuse makes the first n calls fail with an HTTP status and leaves the rest to the double.
+func Refuse(n, status int, header http.Header) Script {
+	left := make(chan struct{}, n)
+	for range n {
+		left <- struct{}{}
+	}
+	return func(w http.ResponseWriter, _ Call) bool {
+		select {
+		case <-left:
+			for name, values := range header {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(status)
+			return true
+		default:
+			return false
+		}
+	}
+}
