@@ -64,20 +64,27 @@ type Memory struct {
 	Processes int
 }
 
+// Alone measures one process without those below it.
+func Alone(pid int) (Memory, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return Memory{}, err
+	}
+	return Memory{RSS: field(raw, "Rss:"), PSS: field(raw, "Pss:"), Processes: 1}, nil
+}
+
 // Measure adds up the memory of pid and all below it.
 func Measure(pid int) (Memory, error) {
-	var sum Memory
-	for _, p := range append(Descendants(pid), pid) {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p))
-		if err != nil {
-			if p == pid {
-				return Memory{}, err
-			}
-			continue
+	sum, err := Alone(pid)
+	if err != nil {
+		return Memory{}, err
+	}
+	for _, child := range Descendants(pid) {
+		if m, err := Alone(child); err == nil { // else it has ended meanwhile
+			sum.RSS += m.RSS
+			sum.PSS += m.PSS
+			sum.Processes++
 		}
-		sum.Processes++
-		sum.RSS += field(raw, "Rss:")
-		sum.PSS += field(raw, "Pss:")
 	}
 	return sum, nil
 }

@@ -1,0 +1,144 @@
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// endpoint is the public API of a server, by plain HTTP.
+type endpoint struct {
+	t    *testing.T
+	base string // as clients are given it, with /v2
+}
+
+// job is a job as the API shows it.
+type job struct {
+	ID            string          `json:"id"`
+	Status        string          `json:"status"`
+	Output        json.RawMessage `json:"output"`
+	Error         string          `json:"error"`
+	Stream        []chunk         `json:"stream"`
+	WorkerID      string          `json:"workerId"`
+	DelayTime     *int            `json:"delayTime"`
+	ExecutionTime *int            `json:"executionTime"`
+}
+
+type chunk struct {
+	Output json.RawMessage `json:"output"`
+}
+
+// items are the chunks as strings, for handlers that yield strings.
+func (j job) items(t *testing.T) []string {
+	t.Helper()
+	items := []string{}
+	for _, c := range j.Stream {
+		var item string
+		require.NoError(t, json.Unmarshal(c.Output, &item))
+		items = append(items, item)
+	}
+	return items
+}
+
+func (j job) over() bool { return j.Status != "IN_QUEUE" && j.Status != "IN_PROGRESS" }
+
+var httpClient = &http.Client{Timeout: 2 * patience}
+
+// call makes one request and demands that it is answered 200.
+func (e endpoint) call(method, path, body string, into any) {
+	e.t.Helper()
+	req, err := http.NewRequestWithContext(e.t.Context(), method, e.base+"/local"+path, strings.NewReader(body))
+	require.NoError(e.t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer any")
+	resp, err := httpClient.Do(req)
+	require.NoError(e.t, err)
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	require.NoError(e.t, err)
+	require.Equal(e.t, http.StatusOK, resp.StatusCode, "%s %s: %s", method, path, answer)
+	require.NoError(e.t, json.NewDecoder(bytes.NewReader(answer)).Decode(into), "%s", answer)
+}
+
+// run submits input, given as JSON, and returns the id of the job.
+func (e endpoint) run(input string) string {
+	e.t.Helper()
+	var j job
+	e.call(http.MethodPost, "/run", `{"input":`+input+`}`, &j)
+	require.Equal(e.t, "IN_QUEUE", j.Status)
+	require.NotEmpty(e.t, j.ID)
+	return j.ID
+}
+
+func (e endpoint) runSync(input string) job {
+	e.t.Helper()
+	var j job
+	e.call(http.MethodPost, "/runsync?wait=60000", `{"input":`+input+`}`, &j)
+	return j
+}
+
+func (e endpoint) status(id string) job {
+	e.t.Helper()
+	var j job
+	e.call(http.MethodGet, "/status/"+id, "", &j)
+	require.Equal(e.t, id, j.ID)
+	return j
+}
+
+// await polls until the job has ended.
+func (e endpoint) await(id string) job {
+	e.t.Helper()
+	for deadline := time.Now().Add(2 * patience); ; time.Sleep(20 * time.Millisecond) {
+		if j := e.status(id); j.over() || time.Now().After(deadline) {
+			require.True(e.t, j.over(), "%s is still %s", id, j.Status)
+			return j
+		}
+	}
+}
+
+// stream reads what the job has yielded since the last read.
+func (e endpoint) stream(id string) job {
+	e.t.Helper()
+	var j job
+	e.call(http.MethodGet, "/stream/"+id+"?wait=1000", "", &j)
+	return j
+}
+
+// streamAll reads to the end.
+func (e endpoint) streamAll(id string) job {
+	e.t.Helper()
+	all := []chunk{}
+	for deadline := time.Now().Add(2 * patience); ; {
+		j := e.stream(id)
+		all = append(all, j.Stream...)
+		if j.over() || time.Now().After(deadline) {
+			require.True(e.t, j.over(), "%s is still %s", id, j.Status)
+			j.Stream = all
+			return j
+		}
+	}
+}
+
+// health is the health report of an endpoint.
+type health struct {
+	Jobs struct {
+		Completed  int `json:"completed"`
+		Failed     int `json:"failed"`
+		InProgress int `json:"inProgress"`
+		InQueue    int `json:"inQueue"`
+	} `json:"jobs"`
+	Workers map[string]int `json:"workers"`
+}
+
+func (e endpoint) health() health {
+	e.t.Helper()
+	var h health
+	e.call(http.MethodGet, "/health", "", &h)
+	return h
+}
