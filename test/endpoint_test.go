@@ -1,8 +1,8 @@
 package test
 
 import (
-	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -53,17 +53,30 @@ var httpClient = &http.Client{Timeout: 2 * patience}
 // call makes one request and demands that it is answered 200.
 func (e endpoint) call(method, path, body string, into any) {
 	e.t.Helper()
+	require.NoError(e.t, e.try(method, path, body, into), "%s %s", method, path)
+}
+
+// try is call for goroutines beside the test's own, which must not end the test.
+func (e endpoint) try(method, path, body string, into any) error {
 	req, err := http.NewRequestWithContext(e.t.Context(), method, e.base+"/local"+path, strings.NewReader(body))
-	require.NoError(e.t, err)
+	if err != nil {
+		return err
+	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer any")
 	resp, err := httpClient.Do(req)
-	require.NoError(e.t, err)
+	if err != nil {
+		return err
+	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
-	require.NoError(e.t, err)
-	require.Equal(e.t, http.StatusOK, resp.StatusCode, "%s %s: %s", method, path, answer)
-	require.NoError(e.t, json.NewDecoder(bytes.NewReader(answer)).Decode(into), "%s", answer)
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode != http.StatusOK:
+		return fmt.Errorf("answered %s: %s", resp.Status, answer)
+	}
+	return json.Unmarshal(answer, into)
 }
 
 // run submits input, given as JSON, and returns the id of the job.
@@ -78,9 +91,14 @@ func (e endpoint) run(input string) string {
 
 func (e endpoint) runSync(input string) job {
 	e.t.Helper()
-	var j job
-	e.call(http.MethodPost, "/runsync?wait=60000", `{"input":`+input+`}`, &j)
+	j, err := e.tryRunSync(input)
+	require.NoError(e.t, err)
 	return j
+}
+
+func (e endpoint) tryRunSync(input string) (j job, err error) {
+	err = e.try(http.MethodPost, "/runsync?wait=60000", `{"input":`+input+`}`, &j)
+	return j, err
 }
 
 func (e endpoint) status(id string) job {
@@ -138,7 +156,12 @@ type health struct {
 
 func (e endpoint) health() health {
 	e.t.Helper()
-	var h health
-	e.call(http.MethodGet, "/health", "", &h)
+	h, err := e.tryHealth()
+	require.NoError(e.t, err)
 	return h
+}
+
+func (e endpoint) tryHealth() (h health, err error) {
+	err = e.try(http.MethodGet, "/health", "", &h)
+	return h, err
 }

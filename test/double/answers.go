@@ -2,6 +2,7 @@ package double
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -85,9 +86,18 @@ func Answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-// Reset breaks the connection in place of an answer.
-func Reset(http.ResponseWriter, Call) bool {
-	panic(http.ErrAbortHandler)
+// Reset is a script that breaks the connection in place of an answer, so that the worker sees a reset, not
+// an orderly end.
+func Reset(w http.ResponseWriter, _ Call) bool {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil { // the worker is gone already
+		return true
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0) // else it is an orderly end, which is a broken connection too
+	}
+	_ = conn.Close()
+	return true
 }
 
 // Refuse makes the first n calls fail with an HTTP status and leaves the rest to the double.

@@ -1,0 +1,78 @@
+package test
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/test/double"
+	"runpodctl-worker/test/proctree"
+)
+
+// LE-17: asking for help does nothing else: no file, no child, no need for a home.
+func TestLE17HelpHasNoSideEffects(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"--version"}, {"serve", "--help"}, {"run", "--help"}} {
+		t.Run(args[len(args)-1]+" "+args[0], func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.Chmod(dir, 0o500))
+			// The best of three: the machine may be busy with the other tests.
+			walls := make([]time.Duration, 0, 3)
+			for range cap(walls) {
+				walls = append(walls, help(t, dir, args))
+			}
+			require.Less(t, slices.Min(walls), 300*time.Millisecond)
+			left, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}
+
+// help runs the binary with an empty environment and watches for children while it lives.
+func help(t *testing.T, dir string, args []string) time.Duration {
+	t.Helper()
+	cmd := exec.Command(binary(t), args...)
+	cmd.Dir, cmd.Env = dir, []string{}
+	began := time.Now()
+	require.NoError(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			require.NoError(t, err)
+			return time.Since(began)
+		default:
+			require.Empty(t, proctree.Descendants(cmd.Process.Pid))
+		}
+	}
+}
+
+var versionLine = regexp.MustCompile(`^runpodctl-worker (?:version )?v?(\d+\.\d+\.\d+[0-9A-Za-z.+-]*) \(?([0-9a-f]{7,40}|unknown)[^\n]*\n$`)
+
+// CT-09: one line of version and commit, and the same words in every call.
+func TestCT09VersionIsTheSameEverywhere(t *testing.T) {
+	t.Parallel()
+	p := runToEnd(t, command{args: []string{binary(t), "--version"}})
+	require.Zero(t, p.wait(t))
+	require.Regexp(t, versionLine, p.stdout.String())
+	words := versionLine.FindStringSubmatch(p.stdout.String())
+
+	w := runWorker(t, platform(t), "generator.py", nil)
+	w.Push(`{"id":"j1","input":{"items":["a"]}}`)
+	w.result(t, "j1")
+	all := []string{double.Take, double.Done, double.Stream, double.Stop, double.Ping}
+	for _, route := range all {
+		eventually(t, func() bool { return len(w.Calls(route)) > 0 }, "no %s", route)
+	}
+	for _, call := range w.Calls(all...) {
+		agent := call.Header.Get("User-Agent")
+		require.Contains(t, agent, words[1], call.Route)
+		require.Contains(t, agent, words[2], call.Route)
+	}
+}
