@@ -1,0 +1,106 @@
+package runpodctlworker
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "runpodctl-worker/"
+
+// rooms says which rooms of the house each one may know. A room that is not listed has no business to exist.
+var rooms = map[string][]string{
+	"cmd/runpodctl-worker": {"internal/cli"},
+	"internal/cli":         {"internal"},
+	"internal/config":      {"internal/protocol"},
+	"internal/protocol":    {"internal/protocol"},
+	"internal/proc":        {},
+	"internal/worker":      {"internal/protocol", "internal/worker"},
+	"internal/handler":     {"internal/protocol", "internal/proc", "internal/handler"},
+	"internal/emulator":    {"internal/protocol", "internal/emulator"},
+	"test":                 {"internal", "test"},
+}
+
+// owners says which rooms alone may use a library.
+var owners = map[string]string{
+	"github.com/labstack/echo/":    "internal/emulator",
+	"github.com/urfave/cli/":       "internal/cli",
+	"github.com/stretchr/testify/": "test",
+	"go.yaml.in/yaml/":             "internal/cli",
+	"github.com/cenkalti/backoff/": "internal/worker",
+}
+
+// stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
+var stdlibOnly = []string{"internal/protocol", "internal/proc"}
+
+func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
+	for _, pkg := range packages(t) {
+		path := strings.TrimPrefix(pkg.ImportPath, module)
+		room := roomOf(path)
+		if path == strings.TrimSuffix(module, "/") {
+			continue // the folder of this test
+		}
+		require.NotEmpty(t, room, "%s belongs to no room of the table", path)
+		for _, imp := range pkg.Imports {
+			if own, ok := strings.CutPrefix(imp, module); ok {
+				require.True(t, within(own, rooms[room]), "%s must not import %s", path, own)
+				continue
+			}
+			for library, owner := range owners {
+				if strings.HasPrefix(imp+"/", library) {
+					require.True(t, within(path, []string{owner}), "%s must not import %s, which belongs to %s", path, imp, owner)
+				}
+			}
+			if within(path, stdlibOnly) && strings.Contains(imp, ".") {
+				require.True(t, strings.HasPrefix(imp, "golang.org/x/sys/"), "%s must not import %s", path, imp)
+			}
+		}
+	}
+}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./...").Output()
+	require.NoError(t, err)
+	var all []goPackage
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p goPackage
+		err := dec.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		all = append(all, p)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+func roomOf(path string) string {
+	for room := range rooms {
+		if within(path, []string{room}) {
+			return room
+		}
+	}
+	return ""
+}
+
+func within(path string, folders []string) bool {
+	for _, folder := range folders {
+		if path == folder || strings.HasPrefix(path, folder+"/") {
+			return true
+		}
+	}
+	return false
+}

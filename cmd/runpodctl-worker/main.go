@@ -1,0 +1,22 @@
+// Command runpodctl-worker runs Runpod serverless workers: at home, and in production.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"runpodctl-worker/internal/cli"
+)
+
+func main() {
+	signals := make(chan os.Signal, 3) // drain, stop, die: none may be missed
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	os.Exit(cli.Main(cli.Process{
+		Args:   os.Args,
+		Lookup: os.LookupEnv, Environ: os.Environ,
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Signals: signals,
+		Exit:    os.Exit,
+	}))
+}

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+)
+
+// exitError is an error that knows its exit code. Without err nothing is left to print.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usagef is an error of whoever called the program: exit 2.
+func usagef(format string, args ...any) error {
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// silent ends the program with a code after everything was said already.
+func silent(code int) error { return &exitError{code: code} }
+
+func printError(w io.Writer, err error) {
+	fmt.Fprintln(w, "runpodctl-worker:", strings.TrimRight(err.Error(), "\n"))
+}
+
+// onUsageError makes one line of the flag package's message, which calls every flag -name and is
+// followed by the whole help text otherwise.
+func onUsageError(c *cli.Context, err error, _ bool) error {
+	const undefined = "flag provided but not defined: -"
+	msg := err.Error()
+	if name, ok := strings.CutPrefix(msg, undefined); ok {
+		msg = "unknown flag --" + strings.TrimPrefix(name, "-")
+	}
+	for _, before := range []string{"for flag -", "for -", "needs an argument: -"} {
+		msg = strings.Replace(msg, before, before+"-", 1)
+	}
+	return usagef("%s; see %s --help", msg, c.Command.HelpName)
+}

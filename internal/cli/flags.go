@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+	"go.yaml.in/yaml/v3"
+)
+
+// Flags that every command has.
+const (
+	flagLogLevel  = "log-level"
+	flagLogFormat = "log-format"
+	flagNoColor   = "no-color"
+	flagConfig    = "config"
+)
+
+func commonFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagLogLevel, Aliases: []string{"rp_log_level"}, Usage: "ERROR, WARN, INFO or DEBUG (default: $RUNPOD_LOG_LEVEL, else INFO)"},
+		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "auto, json or text"},
+		&cli.BoolFlag{Name: flagNoColor, Usage: "no colour on a terminal"},
+	}
+}
+
+// beforeCommand fills in the config file and refuses stray arguments, which would be ignored otherwise.
+func beforeCommand(c *cli.Context) error {
+	if c.Args().Present() {
+		return usagef("unexpected argument %q; a program of your own goes after --", c.Args().First())
+	}
+	path := c.String(flagConfig)
+	if path == "" {
+		return nil
+	}
+	return applyFile(c, path)
+}
+
+// applyFile gives each flag that the command line left alone its value from a YAML file, whose keys are
+// the names of the command's flags.
+func applyFile(c *cli.Context, path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return usagef("--%s: %w", flagConfig, bare(err))
+	}
+	var values map[string]any
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		return usagef("--%s %s: %w", flagConfig, path, err)
+	}
+	spelling := map[string]string{}
+	for _, f := range c.Command.Flags {
+		for _, name := range f.Names() {
+			spelling[dashed(name)] = f.Names()[0]
+		}
+	}
+	for key, value := range values {
+		name, ok := spelling[dashed(key)]
+		if !ok || name == flagConfig {
+			return usagef("--%s %s: unknown key %q", flagConfig, path, key)
+		}
+		if c.IsSet(name) {
+			continue
+		}
+		items, isList := value.([]any)
+		if !isList {
+			items = []any{value}
+		}
+		for _, item := range items {
+			if err := c.Set(name, fmt.Sprint(item)); err != nil {
+				return usagef("--%s %s: %s: %w", flagConfig, path, key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// bare takes the operation off a file error: "no such file or directory", with the path kept by the caller's text.
+func bare(err error) error {
+	var pathErr *os.PathError
+	if errors.As(err, &pathErr) {
+		return fmt.Errorf("%s: %w", pathErr.Path, pathErr.Err)
+	}
+	return err
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+)
+
+// lifecycle is the life of a command between signals: the first one ends draining's opposite, the second
+// one ends the work itself. The third ends the process, whatever hangs.
+type lifecycle struct {
+	fetch context.Context // ended by the first signal: take no more work
+	work  context.Context // ended by the second: let go of the work at hand
+}
+
+// watchSignals starts the lifecycle. stop ends it and frees its goroutine.
+func watchSignals(p Process, log *slog.Logger) (l lifecycle, stop func()) {
+	fetch, endFetch := context.WithCancel(context.Background())
+	work, endWork := context.WithCancel(context.Background())
+	over := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 1; ; n++ {
+			select {
+			case <-over:
+				return
+			case sig := <-p.Signals:
+				switch n {
+				case 1:
+					log.Info("stopping: " + sig.String() + " received; the jobs at hand are finished first")
+					endFetch()
+				case 2:
+					log.Warn("stopping now: " + sig.String() + " received again")
+					endWork()
+				default:
+					p.Exit(exitUnsettled)
+				}
+			}
+		}
+	}()
+	return lifecycle{fetch, work}, func() {
+		close(over)
+		<-done
+		endFetch()
+		endWork()
+	}
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestLogger(t *testing.T) {
+	endpoint := map[string]string{"RUNPOD_ENDPOINT_ID": "abc"}
+	tests := []struct {
+		name, level, format string
+		env                 map[string]string
+		want                string
+	}{
+		{name: "text, as the SDK has it", want: "INFO   | j1 | Started. | n=2\nWARN   | odd\n"},
+		{name: "JSON on the platform", env: endpoint, want: `{"requestId":"j1","message":"Started. | n=2","level":"INFO"}` + "\n" + `{"requestId":null,"message":"odd","level":"WARN"}` + "\n"},
+		{name: "text although on the platform", env: endpoint, format: "text", want: "INFO   | j1 | Started. | n=2\nWARN   | odd\n"},
+		{name: "a level by flag", level: "warn", want: "WARN   | odd\n"},
+		{name: "a level by the environment", env: map[string]string{"RUNPOD_LOG_LEVEL": "WARN", "RUNPOD_DEBUG_LEVEL": "DEBUG"}, want: "WARN   | odd\n"},
+		{name: "a bad level in the environment warns", env: map[string]string{"RUNPOD_DEBUG_LEVEL": "5"}, want: "WARN   | log level \"5\" is none of ERROR, WARN, INFO, DEBUG; using INFO\nINFO   | j1 | Started. | n=2\nWARN   | odd\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if tt.format == "" {
+				tt.format = "auto"
+			}
+			log, err := newLogger(&out, func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }, tt.level, tt.format)
+			require.NoError(t, err)
+			log.With("job", "j1").Info("Started.", "n", 2)
+			log.Warn("odd")
+			log.Debug("hidden")
+			require.Equal(t, tt.want, out.String())
+		})
+	}
+}
+
+func TestLogger_RefusesFlagsThatMakeNoSense(t *testing.T) {
+	none := func(string) (string, bool) { return "", false }
+	_, err := newLogger(nil, none, "LOUD", "auto")
+	require.ErrorContains(t, err, `--log-level "LOUD"`)
+	_, err = newLogger(nil, none, "", "xml")
+	require.ErrorContains(t, err, `--log-format "xml"`)
+}
+
+func TestShorten_CutsTheMiddleOnRunes(t *testing.T) {
+	long := strings.Repeat("é", maxMessage) + strings.Repeat("ü", maxMessage)
+	got := shorten(long)
+	require.True(t, strings.HasPrefix(got, "é") && strings.HasSuffix(got, "ü"))
+	require.Contains(t, got, "TRUNCATED (4096 characters)")
+	require.True(t, len([]rune(got)) < maxMessage+100)
+}

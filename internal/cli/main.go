@@ -1,0 +1,95 @@
+// Package cli turns a command line into configuration, joins the rooms that do the work, and turns what
+// comes back into an exit code.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"runpodctl-worker/internal/config"
+)
+
+// Process is everything that the program touches of its surroundings, so that tests can stand in for it.
+type Process struct {
+	Args           []string
+	Lookup         config.Lookup
+	Environ        func() []string
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	Signals        <-chan os.Signal
+	Exit           func(code int) // the last resort, at the third signal
+}
+
+// Exit codes, the same for every command.
+const (
+	exitOK          = 0
+	exitFailed      = 1   // a job, a check or the worker failed
+	exitUsage       = 2   // the command line, a file it names or the environment makes no sense
+	exitUnsettled   = 3   // the drain ended with work unsettled
+	exitInterrupted = 130 // a one-shot command was interrupted
+)
+
+// Main runs the program and returns its exit code.
+func Main(p Process) int {
+	args, command := splitCommand(p.Args)
+	app := newApp(&session{Process: p, command: command})
+	args = normalize(args, app)
+	err := app.RunContext(context.Background(), args)
+	return report(p.Stderr, err)
+}
+
+// session is one invocation: the surroundings, and what follows "--" on the command line.
+type session struct {
+	Process
+	command []string
+}
+
+func newApp(s *session) *cli.App {
+	app := &cli.App{
+		Name:                      "runpodctl-worker",
+		Usage:                     "run Runpod serverless workers: a local Runpod for your desk, an entrypoint for your container",
+		Version:                   fullVersion(),
+		Writer:                    s.Stdout,
+		ErrWriter:                 s.Stderr,
+		Flags:                     commonFlags(),
+		HideHelpCommand:           true,
+		DisableSliceFlagSeparator: true,
+		OnUsageError:              onUsageError,
+		ExitErrHandler:            func(*cli.Context, error) {}, // report does it
+		Commands:                  []*cli.Command{serveCommand(s), runCommand(s)},
+		Action: func(c *cli.Context) error {
+			if c.Args().Present() {
+				return usagef("unknown command %q; see runpodctl-worker --help", c.Args().First())
+			}
+			return cli.ShowAppHelp(c)
+		},
+	}
+	for _, cmd := range app.Commands {
+		cmd.OnUsageError = onUsageError
+		cmd.HideHelpCommand = true
+		cmd.Flags = append(cmd.Flags, commonFlags()...)
+		cmd.Before = beforeCommand
+	}
+	return app
+}
+
+// report prints what went wrong, in one line, and gives the exit code that belongs to it.
+func report(w io.Writer, err error) int {
+	var exit *exitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit):
+		if exit.err != nil {
+			printError(w, exit.err)
+		}
+		return exit.code
+	default:
+		printError(w, err)
+		return exitFailed
+	}
+}

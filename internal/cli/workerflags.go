@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/urfave/cli/v2"
+)
+
+// Flags of the commands that run a handler.
+const (
+	flagHandler     = "handler"
+	flagPython      = "python"
+	flagConcurrency = "concurrency"
+	flagSyncThreads = "sync-threads"
+	flagLinger      = "stop-linger"
+	flagGrace       = "grace-period"
+	flagReady       = "ready-timeout"
+	flagRefresh     = "refresh-worker"
+	flagAggregate   = "return-aggregate-stream"
+	flagDebugger    = "rp_debugger"
+	flagTestInput   = "test_input"
+	flagTestOutput  = "test_output"
+)
+
+const (
+	defaultLinger     = 500 * time.Millisecond
+	maxConcurrency    = 1024
+	handlerStopPeriod = 10 * time.Second // from TERM to KILL for a program that is told to end
+)
+
+func workerFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagHandler, Usage: "handler.py, handler.py:function or echo (default: $RUNPOD_HANDLER, handler.py, src/handler.py, rp_handler.py, src/rp_handler.py)"},
+		&cli.StringFlag{Name: flagPython, Value: "python3", Usage: "interpreter for --handler"},
+		&cli.IntFlag{Name: flagConcurrency, Value: 1, Usage: "jobs at a time"},
+		&cli.IntFlag{Name: flagSyncThreads, Value: 1, Usage: "threads for a handler that is not async; more than 1 only if it is thread-safe"},
+		&cli.DurationFlag{Name: flagReady, Usage: "how long the handler may load; 0 = no limit (default: $RUNPOD_INIT_TIMEOUT seconds, else 420s)"},
+		&cli.DurationFlag{Name: flagLinger, Value: defaultLinger, Usage: "how long a stopping worker keeps its open request for work, and runs what still comes"},
+		&cli.DurationFlag{Name: flagGrace, Usage: "how long running jobs may take after the first signal; 0 = as long as they need"},
+		&cli.BoolFlag{Name: flagRefresh, Usage: "a fresh worker after every job, whatever the handler says"},
+		&cli.BoolFlag{Name: flagAggregate, Usage: "the result of a generator carries all its items"},
+		&cli.BoolFlag{Name: flagDebugger, Usage: "add the SDK's rp_debugger block to each output"},
+		&cli.StringFlag{Name: flagTestInput, Usage: "run this one job and print it: JSON, a file, @file, or - for standard input"},
+		&cli.StringFlag{Name: flagTestOutput, Usage: "with --test_input: the output to expect, as JSON, a file, @file or -"},
+		&cli.StringFlag{Name: flagConfig, Usage: "YAML file with this command's flags as keys"},
+	}
+}
+
+// workerOptions are the flags above, checked.
+type workerOptions struct {
+	spec                         handlerSpec
+	python                       string
+	concurrency, syncThreads     int
+	readyTimeout                 time.Duration
+	linger, grace                time.Duration
+	refresh, aggregate, debugger bool
+}
+
+// readWorkerFlags checks the flags; initTimeout is the environment's word on how long loading may take.
+func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (workerOptions, error) {
+	o := workerOptions{
+		python:       c.String(flagPython),
+		concurrency:  c.Int(flagConcurrency),
+		syncThreads:  c.Int(flagSyncThreads),
+		readyTimeout: initTimeout,
+		linger:       c.Duration(flagLinger),
+		grace:        c.Duration(flagGrace),
+		refresh:      c.Bool(flagRefresh),
+		aggregate:    c.Bool(flagAggregate),
+		debugger:     c.Bool(flagDebugger),
+	}
+	if c.IsSet(flagReady) {
+		o.readyTimeout = c.Duration(flagReady)
+	}
+	for name, n := range map[string]int{flagConcurrency: o.concurrency, flagSyncThreads: o.syncThreads} {
+		if n < 1 || n > maxConcurrency {
+			return o, usagef("--%s %d: want 1 to %d", name, n, maxConcurrency)
+		}
+	}
+	for name, d := range map[string]time.Duration{flagReady: o.readyTimeout, flagLinger: o.linger, flagGrace: o.grace} {
+		if d < 0 {
+			return o, usagef("--%s %s: want no negative time", name, d)
+		}
+	}
+	var err error
+	o.spec, err = findHandler(c.String(flagHandler), s.command, s.Lookup)
+	return o, err
+}

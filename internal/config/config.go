@@ -1,0 +1,92 @@
+// Package config is what the environment and the config file tell the program, as typed values that
+// are built once by pure functions.
+package config
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+// Lookup finds a variable; os.LookupEnv is one.
+type Lookup func(name string) (string, bool)
+
+// Worker is what the platform's environment tells a worker.
+type Worker struct {
+	ID           string // of this worker
+	EndpointID   string
+	APIKey       string
+	URLs         protocol.Templates
+	PingInterval time.Duration
+	InitTimeout  time.Duration // how long the handler may load; 0 = no limit
+	Handler      string        // what to run where no flag says so
+	LogLevel     string
+}
+
+const (
+	defaultPingInterval = 10 * time.Second
+	defaultInitTimeout  = 420 * time.Second // past it the platform marks a worker unhealthy
+)
+
+// WorkerFrom reads the platform's environment. A variable that is set but makes no sense is an
+// error that names it.
+func WorkerFrom(lookup Lookup) (Worker, error) {
+	get := func(names ...string) string {
+		for _, name := range names {
+			if v, ok := lookup(name); ok && v != "" {
+				return v
+			}
+		}
+		return ""
+	}
+	w := Worker{
+		ID:         get(PodID),
+		EndpointID: get(EndpointID),
+		APIKey:     get(AIAPIKey),
+		URLs: protocol.Templates{
+			GetJob:     get(GetJob),
+			PostOutput: get(PostOutput),
+			PostStream: get(PostStream),
+			Ping:       get(Ping),
+		},
+		PingInterval: defaultPingInterval,
+		InitTimeout:  defaultInitTimeout,
+		Handler:      get(Handler),
+		LogLevel:     get(LogLevel, DebugLevel),
+	}
+	if w.ID == "" {
+		w.ID = uuid.NewString()
+	}
+	if err := number(lookup, PingInterval, time.Millisecond, &w.PingInterval); err != nil {
+		return Worker{}, err
+	}
+	if err := number(lookup, InitTimeout, time.Second, &w.InitTimeout); err != nil {
+		return Worker{}, err
+	}
+	return w, nil
+}
+
+// number reads a whole number of units into d, which keeps its default where the variable is not set.
+func number(lookup Lookup, name string, unit time.Duration, d *time.Duration) error {
+	v, ok := lookup(name)
+	if !ok || v == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 0 || n > int64(365*24*time.Hour/unit) {
+		return fmt.Errorf("%s=%q is not a number of %s", name, v, unitName(unit))
+	}
+	*d = time.Duration(n) * unit
+	return nil
+}
+
+func unitName(unit time.Duration) string {
+	if unit == time.Millisecond {
+		return "milliseconds"
+	}
+	return "seconds"
+}

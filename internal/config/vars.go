@@ -1,0 +1,50 @@
+package config
+
+// The names of the variables that the program reads or sets.
+const (
+	PodID        = "RUNPOD_POD_ID"
+	PodHostname  = "RUNPOD_POD_HOSTNAME"
+	EndpointID   = "RUNPOD_ENDPOINT_ID"
+	AIAPIKey     = "RUNPOD_AI_API_KEY"
+	GetJob       = "RUNPOD_WEBHOOK_GET_JOB"
+	PostOutput   = "RUNPOD_WEBHOOK_POST_OUTPUT"
+	PostStream   = "RUNPOD_WEBHOOK_POST_STREAM"
+	Ping         = "RUNPOD_WEBHOOK_PING"
+	PingInterval = "RUNPOD_PING_INTERVAL"
+	InitTimeout  = "RUNPOD_INIT_TIMEOUT"
+	Handler      = "RUNPOD_HANDLER"
+	LogLevel     = "RUNPOD_LOG_LEVEL"
+	DebugLevel   = "RUNPOD_DEBUG_LEVEL"
+	SkipSystem   = "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS"
+	SkipGPU      = "RUNPOD_SKIP_GPU_CHECK"
+	ServeKey     = "RUNPODCTL_WORKER_API_KEY"
+	NoColor      = "NO_COLOR"
+	LogFormat    = "RUNPODCTL_WORKER_LOG_FORMAT"
+)
+
+// Var is one variable for the documentation.
+type Var struct {
+	Name, Default, Meaning string
+}
+
+// Vars lists every variable, in the order in which the documentation shows them.
+var Vars = []Var{
+	{GetJob, "", "URL template of job-take; without it there is no platform to work for"},
+	{PostOutput, "", "URL template of job-done; results and progress go there"},
+	{PostStream, "", "URL template of job-stream; without it a stream is not shown live"},
+	{Ping, "", "URL template of the heartbeat; without it none is sent"},
+	{PingInterval, "10000", "milliseconds between two heartbeats"},
+	{PodID, "a random id", "the worker's id; replaces $RUNPOD_POD_ID in the templates"},
+	{PodHostname, "unknown", "host name that the error of a failed job carries"},
+	{EndpointID, "", "the endpoint's id; where it is set, log lines are JSON"},
+	{AIAPIKey, "", "sent as the Authorization header of every worker call, as it is"},
+	{InitTimeout, "420", "seconds that the handler may take to load; 0 = no limit"},
+	{Handler, "", "what to run where neither --handler nor a command is given"},
+	{LogLevel, "DEBUG in handlers, INFO here", "ERROR, WARN, INFO or DEBUG"},
+	{DebugLevel, "", "as " + LogLevel + ", which wins"},
+	{SkipSystem, "", "set by `serve --print-env`, so that an SDK worker starts without internet"},
+	{SkipGPU, "", "set by `serve --print-env`, likewise"},
+	{ServeKey, "", "the key that `serve` asks of its clients; a flag would show it to every process"},
+	{LogFormat, "auto", "auto, json or text; as --log-format, also for a Python handler's log lines"},
+	{NoColor, "", "not empty: no colour"},
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Makes sure that one tool of the tests is there: test/setup.sh python|node|gcc.
+# On Debian and Ubuntu it installs what is missing; elsewhere it says what to install.
+set -euo pipefail
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+install() {
+	if have apt-get; then
+		local sudo=""
+		[ "$(id -u)" = 0 ] || sudo=sudo
+		$sudo apt-get update -qq
+		$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
+	else
+		echo "please install: $*" >&2
+		exit 1
+	fi
+}
+
+case "${1:-}" in
+python)
+	have python3 && python3 -c 'import venv, ensurepip' 2>/dev/null || install python3 python3-venv
+	;;
+node)
+	have npm || install nodejs npm
+	;;
+gcc) # the race detector needs cgo
+	have gcc || have cc || install gcc libc6-dev
+	;;
+*)
+	echo "usage: test/setup.sh python|node|gcc" >&2
+	exit 2
+	;;
+esac
