@@ -28,9 +28,18 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+// What the build under test is stamped with.
+const (
+	testVersion = "9.8.7-test"
+	testCommit  = "abcdef0"
+)
+
 var build = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(buildDir, "runpodctl-worker")
-	out, err := exec.Command("go", "build", "-o", path, "../cmd/runpodctl-worker").CombinedOutput()
+	stamp := "-X runpodctl-worker/internal/cli.version=" + testVersion + " -X runpodctl-worker/internal/cli.commit=" + testCommit
+	cmd := exec.Command("go", "build", "-ldflags", stamp, "-o", path, "../cmd/runpodctl-worker")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is shipped
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out)
 	}
