@@ -63,3 +63,26 @@ func TestSR04IdleWorkerStopsAtOnce(t *testing.T) {
 	// The case says one second; the official worker needs as long as the platform holds its polls.
 	require.Less(t, w.end.Sub(told), 3*time.Second)
 }
+
+// A server that is told to stop answers those who wait for a job that runs.
+func TestServeDrains(t *testing.T) {
+	t.Parallel()
+	g := newGates(t)
+	server := serveHandler(t, "gate.py")
+	type answer struct {
+		job
+		err error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		j, err := server.tryRunSync(g.input("g"))
+		answers <- answer{j, err}
+	}()
+	g.awaitStarted(1)
+	server.signal(t, syscall.SIGINT)
+	g.open("g")
+	got := <-answers
+	require.NoError(t, got.err)
+	require.Equal(t, "COMPLETED", got.Status)
+	require.Zero(t, server.wait(t), server.stderr)
+}

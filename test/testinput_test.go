@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,24 @@ func TestTestInputOfEachKind(t *testing.T) {
 		if streams {
 			require.Equal(t, []string{"a", "b", "c"}, j.items(t))
 		}
+	})
+}
+
+// The sample handlers and the sample job of this repository are what the README tells people to try.
+func TestSampleHandlers(t *testing.T) {
+	t.Parallel()
+	eachKind(t, func(t *testing.T, file string, streams bool) {
+		p := runToEnd(t, command{
+			args: []string{
+				binary(t), "serve", "--python", python(t),
+				"--test_input", "testdata/job.json", "--handler", filepath.Join("testdata", "handlers", file),
+			},
+			dir: "..",
+		})
+		require.Zero(t, p.wait(t), p.stderr)
+		j := p.document(t)
+		require.Equal(t, "COMPLETED", j.Status)
+		require.Equal(t, streams, len(j.Stream) > 0)
 	})
 }
 
@@ -112,4 +131,18 @@ func TestTestInputFails(t *testing.T) {
 		require.Contains(t, p.stderr.String(), "no_such_package_anywhere")
 		require.Contains(t, p.stderr.String(), "Traceback")
 	})
+}
+
+func TestTestInputInterrupted(t *testing.T) {
+	t.Parallel()
+	g := newGates(t)
+	p := start(t, command{
+		args: []string{
+			binary(t), "serve", "--python", python(t),
+			"--handler", handler(t, "gate.py"), "--test_input", `{"input":` + g.input("never") + `}`,
+		},
+	})
+	g.awaitStarted(1)
+	p.signal(t, syscall.SIGINT)
+	require.Equal(t, 130, p.wait(t), p.stderr)
 }
