@@ -53,9 +53,7 @@ func TestSR02JobSlipsInWhileStopping(t *testing.T) {
 // SR-04: an idle worker does not wait out its open take.
 func TestSR04IdleWorkerStopsAtOnce(t *testing.T) {
 	t.Parallel()
-	d := platform(t)
-	d.Hold = patience
-	w := runWorker(t, d, "sync.py", nil)
+	w := runWorker(t, platformHolding(t, patience), "sync.py", nil)
 	w.awaitTake(t)
 	told := time.Now()
 	w.signal(t, syscall.SIGTERM)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +22,13 @@ type worker struct {
 // platform starts a double that ends with the test.
 func platform(t *testing.T) *double.Double {
 	t.Helper()
-	d := double.New()
+	return platformHolding(t, double.Hold)
+}
+
+// platformHolding is one that keeps its polls open for another time.
+func platformHolding(t *testing.T, hold time.Duration) *double.Double {
+	t.Helper()
+	d := double.New(hold)
 	t.Cleanup(d.Close)
 	return d
 }

@@ -20,7 +20,7 @@ func (d *Double) serve(w http.ResponseWriter, r *http.Request) {
 	case Take, Batch:
 		d.take(w, r, call)
 	case Stop:
-		d.hold(w, r)
+		d.wait(w, r)
 	case Done, Stream, Ping:
 		w.WriteHeader(http.StatusOK)
 	default:
@@ -34,7 +34,7 @@ func (d *Double) take(w http.ResponseWriter, r *http.Request, call Call) {
 	if n, err := strconv.Atoi(call.Query.Get("batch_size")); err == nil && call.Route == Batch {
 		size = n
 	}
-	expired := time.NewTimer(d.Hold)
+	expired := time.NewTimer(d.hold)
 	defer expired.Stop()
 	for {
 		jobs, arrived := d.pop(r, size)
@@ -70,9 +70,9 @@ func (d *Double) pop(r *http.Request, n int) (jobs []json.RawMessage, arrived <-
 	return jobs, d.arrived
 }
 
-func (d *Double) hold(w http.ResponseWriter, r *http.Request) {
+func (d *Double) wait(w http.ResponseWriter, r *http.Request) {
 	select {
-	case <-time.After(d.Hold):
+	case <-time.After(d.hold):
 		w.WriteHeader(http.StatusNoContent)
 	case <-r.Context().Done():
 	case <-d.quit:

@@ -50,10 +50,12 @@ func (c Call) Terminal() bool {
 // Script answers a call, or leaves it to the double by returning false. Scripts run concurrently.
 type Script func(w http.ResponseWriter, call Call) bool
 
-// Double is the stand-in. Set Hold before the first call.
-type Double struct {
-	Hold time.Duration // how long a poll with nothing to say is kept open
+// Hold is how long a poll with nothing to say is kept open, unless New is told otherwise.
+const Hold = 5 * time.Second
 
+// Double is the stand-in.
+type Double struct {
+	hold time.Duration
 	http *httptest.Server
 	quit chan struct{}
 
@@ -65,9 +67,9 @@ type Double struct {
 }
 
 // New starts a double on a free loopback port.
-func New() *Double {
+func New(hold time.Duration) *Double {
 	d := &Double{
-		Hold:    5 * time.Second,
+		hold:    hold,
 		quit:    make(chan struct{}),
 		arrived: make(chan struct{}),
 		scripts: map[string]Script{},
