@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,16 +13,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"runpodctl-worker/test/double"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 // HC-05: results that are no objects reach the platform.
 func TestHC05ResultsOfAnyType(t *testing.T) {
 	t.Parallel()
-	w := runWorker(t, platform(t), "value.py", nil)
+	w := runWorker(t, apidouble.New(t), "value.py", nil)
 	for i, value := range append([]string{`[1,2]`, `7`, `"text"`, `true`}, falsy...) {
 		id := fmt.Sprint("j", i)
-		w.Push(`{"id":"` + id + `","input":{"value":` + value + `}}`)
+		w.Offer(`{"id":"` + id + `","input":{"value":` + value + `}}`)
 		r := w.result(t, id)
 		require.Empty(t, r.Error, value)
 		requireValue(t, value, r.Output)
@@ -47,10 +46,10 @@ func TestHC06ErrorConventions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := runWorker(t, platform(t), row.file, nil)
+			w := runWorker(t, apidouble.New(t), row.file, nil)
 			for i, want := range rows {
 				id := fmt.Sprint("j", i)
-				w.Push(`{"id":"` + id + `","input":` + fmt.Sprintf(row.input, want.value) + `}`)
+				w.Offer(`{"id":"` + id + `","input":` + fmt.Sprintf(row.input, want.value) + `}`)
 				r := w.result(t, id)
 				if want.wantError == "" {
 					require.Empty(t, r.Error, want.value)
@@ -81,19 +80,19 @@ func compact(s string) string {
 // HC-07: an error item ends the stream, shows in it, fails the job, and its other keys count.
 func TestHC07ErrorInsideAStream(t *testing.T) {
 	t.Parallel()
-	w := runWorker(t, platform(t), "values.py", nil)
+	w := runWorker(t, apidouble.New(t), "values.py", nil)
 	after := filepath.Join(t.TempDir(), "after")
-	w.Push(`{"id":"j1","input":{"values":["a",{"error":"bad","refresh_worker":true,"code":9},"never"],"after":` +
+	w.Offer(`{"id":"j1","input":{"values":["a",{"error":"bad","refresh_worker":true,"code":9},"never"],"after":` +
 		strconv.Quote(after) + `}}`)
 	r := w.result(t, "j1")
 	require.Equal(t, "bad", r.errorText(t))
 	require.True(t, r.StopPod)
 
-	chunks := w.Calls(double.Stream)
+	chunks := w.Calls(apidouble.Stream)
 	require.Len(t, chunks, 2)
-	require.JSONEq(t, `{"output":"a"}`, string(chunks[0].Body))
-	require.Contains(t, string(chunks[1].Body), `"bad"`)
-	require.Contains(t, string(chunks[1].Body), `"code":9`)
+	require.JSONEq(t, `{"output":"a"}`, chunks[0].Body)
+	require.Contains(t, chunks[1].Body, `"bad"`)
+	require.Contains(t, chunks[1].Body, `"code":9`)
 
 	require.Zero(t, w.wait(t), w.stderr)
 	_, err := os.Stat(after)
@@ -104,8 +103,8 @@ func TestHC07ErrorInsideAStream(t *testing.T) {
 func TestHC12HandlerKnowsItsJob(t *testing.T) {
 	t.Parallel()
 	const job = `{"id":"j1","input":{},"webhook":"http://example.com/","batchId":"b1","x-new":{"a":1}}`
-	w := runWorker(t, platform(t), "context.py", nil)
-	w.Push(job)
+	w := runWorker(t, apidouble.New(t), "context.py", nil)
+	w.Offer(job)
 	got := decode[struct {
 		Job              json.RawMessage
 		Worker, Endpoint string
@@ -118,29 +117,25 @@ func TestHC12HandlerKnowsItsJob(t *testing.T) {
 // HC-13: progress never comes after the end, and never out of order.
 func TestHC13ProgressAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	d := platform(t)
-	d.On(double.Done, func(_ http.ResponseWriter, call double.Call) bool {
-		if !call.Terminal() {
-			time.Sleep(rand.N(100 * time.Millisecond))
-		}
-		return false
+	d := apidouble.New(t)
+	d.On(apidouble.Progress, func(apidouble.Call) *apidouble.Reply {
+		return &apidouble.Reply{Usual: true, Delay: rand.N(100 * time.Millisecond)}
 	})
 	w := runWorker(t, d, "late_progress.py", nil)
 	late := filepath.Join(t.TempDir(), "late")
-	w.Push(`{"id":"j1","input":{"late":` + strconv.Quote(late) + `}}`)
+	w.Offer(`{"id":"j1","input":{"late":` + strconv.Quote(late) + `}}`)
 	require.Equal(t, `"done"`, string(w.result(t, "j1").Output))
 	eventually(t, func() bool { _, err := os.Stat(late); return err == nil }, "no late progress call")
 	w.signal(t, syscall.SIGTERM)
 	require.Zero(t, w.wait(t), w.stderr) // whatever was still to be posted has been
 
-	posts := w.Calls(double.Done)
+	end := w.results("j1")[0].At
 	last := -1
-	for i, post := range posts {
-		require.Equal(t, i == len(posts)-1, post.Terminal(), "the result is the last post")
-		if !post.Terminal() {
-			step := decode[struct{ Output int }](t, post.Body).Output
-			require.Greater(t, step, last)
-			last = step
-		}
+	for _, post := range w.Calls(apidouble.Progress) {
+		require.True(t, post.At.Before(end), "progress after the result: %s", post.Body)
+		step := decode[struct{ Output int }](t, post.Body).Output
+		require.Greater(t, step, last)
+		last = step
 	}
+	require.GreaterOrEqual(t, last, 0, "no progress at all")
 }

@@ -3,13 +3,12 @@ package test
 import (
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"runpodctl-worker/test/double"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 const emptyJob = `{"id":"j1","input":{"items":[]}}`
@@ -18,10 +17,10 @@ const emptyJob = `{"id":"j1","input":{"items":[]}}`
 // times of all posts.
 func accepted(t *testing.T, w *worker, refused int) []time.Time {
 	t.Helper()
-	eventually(t, func() bool { return len(w.Results("j1")) > refused }, "not tried again after %d refusals", refused)
-	w.Push(`{"id":"j2","input":{"items":[]}}`) // its result shows that the first is settled
-	eventually(t, func() bool { return len(w.Results("j2")) > 0 }, "no next job")
-	posts := w.Results("j1")
+	eventually(t, func() bool { return len(w.results("j1")) > refused }, "not tried again after %d refusals", refused)
+	w.Offer(`{"id":"j2","input":{"items":[]}}`) // its result shows that the first is settled
+	eventually(t, func() bool { return len(w.results("j2")) > 0 }, "no next job")
+	posts := w.results("j1")
 	require.Len(t, posts, refused+1, "delivered once")
 	times := make([]time.Time, 0, len(posts))
 	for _, post := range posts {
@@ -34,9 +33,11 @@ func accepted(t *testing.T, w *worker, refused int) []time.Time {
 func TestRD02ServerErrors(t *testing.T) {
 	t.Parallel()
 	const refused = 5
-	d := platform(t)
-	d.On(double.Done, double.Refuse(refused, http.StatusServiceUnavailable, nil))
-	d.Push(emptyJob)
+	d := apidouble.New(t)
+	for range refused {
+		d.Script(apidouble.Done, apidouble.Reply{Status: http.StatusServiceUnavailable})
+	}
+	d.Offer(emptyJob)
 	times := accepted(t, runWorker(t, d, "sync.py", nil), refused)
 	// Jitter may turn two neighbours round, never the first half and the second.
 	require.Greater(t, times[5].Sub(times[3]), times[2].Sub(times[0]))
@@ -46,12 +47,11 @@ func TestRD02ServerErrors(t *testing.T) {
 func TestRD02Resets(t *testing.T) {
 	t.Parallel()
 	const refused = 3
-	d := platform(t)
-	var calls atomic.Int32
-	d.On(double.Done, func(w http.ResponseWriter, call double.Call) bool {
-		return calls.Add(1) <= refused && double.Reset(w, call)
-	})
-	d.Push(emptyJob)
+	d := apidouble.New(t)
+	for range refused {
+		d.Script(apidouble.Done, apidouble.Reply{Drop: true})
+	}
+	d.Offer(emptyJob)
 	accepted(t, runWorker(t, d, "sync.py", nil), refused)
 }
 
@@ -63,18 +63,18 @@ func TestRD02Refusals(t *testing.T) {
 	} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
 			t.Parallel()
-			d := platform(t)
-			d.On(double.Done, func(w http.ResponseWriter, call double.Call) bool {
-				if call.Job == "j1" {
-					w.WriteHeader(code)
+			d := apidouble.New(t)
+			d.On(apidouble.Done, func(call apidouble.Call) *apidouble.Reply {
+				if call.Job != "j1" {
+					return nil
 				}
-				return call.Job == "j1"
+				return &apidouble.Reply{Status: code}
 			})
-			d.Push(emptyJob, `{"id":"j2","input":{"items":[]}}`)
+			d.Offer(emptyJob, `{"id":"j2","input":{"items":[]}}`)
 			w := runWorker(t, d, "sync.py", nil)
-			eventually(t, func() bool { return len(w.Results("j2")) > 0 }, "no next job")
+			eventually(t, func() bool { return len(w.results("j2")) > 0 }, "no next job")
 			time.Sleep(2 * time.Second)
-			require.LessOrEqual(t, len(w.Results("j1")), 5)
+			require.LessOrEqual(t, len(w.results("j1")), 5)
 			require.True(t, w.alive())
 		})
 	}
@@ -83,9 +83,11 @@ func TestRD02Refusals(t *testing.T) {
 // RD-02 d: a platform that says when to come back is taken at its word.
 func TestRD02RetryAfter(t *testing.T) {
 	t.Parallel()
-	d := platform(t)
-	d.On(double.Done, double.Refuse(1, http.StatusTooManyRequests, http.Header{"Retry-After": {"3"}}))
-	d.Push(emptyJob)
+	d := apidouble.New(t)
+	d.Script(apidouble.Done, apidouble.Reply{
+		Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "3"},
+	})
+	d.Offer(emptyJob)
 	times := accepted(t, runWorker(t, d, "sync.py", nil), 1)
 	require.GreaterOrEqual(t, times[1].Sub(times[0]), 3*time.Second)
 }

@@ -7,17 +7,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"runpodctl-worker/test/double"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 // HB-01: a handler that burns every core and floods stdout does not stop the heartbeat.
 func TestHB01HeartbeatWhileBusy(t *testing.T) {
 	const interval, seconds = time.Second, 6
-	w := runWorker(t, platform(t), "spin.py", []string{"GOMAXPROCS=1", "RUNPOD_PING_INTERVAL=1000"})
-	w.Push(`{"id":"j1","input":{"seconds":` + strconv.Itoa(seconds) + `}}`)
+	w := runWorker(t, apidouble.New(t), "spin.py", []string{"GOMAXPROCS=1", "RUNPOD_PING_INTERVAL=1000"})
+	w.Offer(`{"id":"j1","input":{"seconds":` + strconv.Itoa(seconds) + `}}`)
 	w.result(t, "j1")
 
-	pings := w.Calls(double.Ping)
+	pings := w.Calls(apidouble.Ping)
 	require.GreaterOrEqual(t, len(pings), seconds/2)
 	for i, ping := range pings[1:] {
 		require.Less(t, ping.At.Sub(pings[i].At), 3*interval, "ping %d", i+1)
@@ -28,14 +28,14 @@ func TestHB01HeartbeatWhileBusy(t *testing.T) {
 func TestHB02HeartbeatNamesTheJobs(t *testing.T) {
 	t.Parallel()
 	const interval = time.Second // the shortest that the variable, read in whole seconds by the SDK, can say
-	d, g := platform(t), newGates(t)
+	d, g := apidouble.New(t), newGates(t)
 	w := runWorker(t, d, "gate.py", []string{"RUNPOD_PING_INTERVAL=1000"}, "--concurrency", "2")
 
 	awaitPing := func(lists ...string) {
 		t.Helper()
-		from := len(w.Calls(double.Ping))
+		from := len(w.Calls(apidouble.Ping))
 		eventually(t, func() bool {
-			for _, ping := range w.Calls(double.Ping)[from:] {
+			for _, ping := range w.Calls(apidouble.Ping)[from:] {
 				for _, list := range lists {
 					if got, named := ping.Query["job_id"]; named && got[0] == list || !named && list == "" {
 						return true
@@ -47,9 +47,9 @@ func TestHB02HeartbeatNamesTheJobs(t *testing.T) {
 	}
 
 	awaitPing("")
-	w.Push(g.job("A"))
+	w.Offer(g.job("A"))
 	awaitPing("A")
-	w.Push(g.job("B"))
+	w.Offer(g.job("B"))
 	awaitPing("A,B", "B,A")
 	g.open("A")
 	w.result(t, "A")
@@ -59,7 +59,7 @@ func TestHB02HeartbeatNamesTheJobs(t *testing.T) {
 	w.result(t, "B")
 	awaitPing("")
 
-	for _, ping := range w.Calls(double.Ping) {
+	for _, ping := range w.Calls(apidouble.Ping) {
 		jobs, named := ping.Query["job_id"]
 		if named {
 			require.NotEmpty(t, jobs[0])

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"runpodctl-worker/test/double"
+	"runpodctl-worker/internal/worker/apidouble"
 	"runpodctl-worker/test/proctree"
 )
 
@@ -59,14 +59,13 @@ func TestCT09VersionIsTheSameEverywhere(t *testing.T) {
 	require.Zero(t, p.wait(t))
 	require.Equal(t, "runpodctl-worker "+testVersion+" ("+testCommit+")\n", p.stdout.String())
 
-	w := runWorker(t, platform(t), "generator.py", nil)
-	w.Push(`{"id":"j1","input":{"items":["a"]}}`)
+	w := runWorker(t, apidouble.New(t), "generator.py", nil)
+	w.Offer(`{"id":"j1","input":{"items":["a"]}}`)
 	w.result(t, "j1")
-	all := []string{double.Take, double.Done, double.Stream, double.Stop, double.Ping}
-	for _, route := range all {
-		eventually(t, func() bool { return len(w.Calls(route)) > 0 }, "no %s", route)
-	}
-	for _, call := range w.Calls(all...) {
-		require.Contains(t, call.Header.Get("User-Agent"), testVersion+" ("+testCommit, call.Route)
+	for _, kind := range []string{apidouble.Take, apidouble.Done, apidouble.Stream, apidouble.Stop, apidouble.Ping} {
+		eventually(t, func() bool { return len(w.Calls(kind)) > 0 }, "no %s", kind)
+		for _, call := range w.Calls(kind) {
+			require.Contains(t, call.Header.Get("User-Agent"), testVersion+" ("+testCommit, kind)
+		}
 	}
 }

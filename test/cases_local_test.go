@@ -79,7 +79,7 @@ func TestLE03FalsyResults(t *testing.T) {
 			input := `{"value":` + value + `}`
 			p := testInput(t, "value.py", `{"input":`+input+`}`)
 			require.Zero(t, p.wait(t), p.stderr)
-			for _, j := range []job{server.runSync(input), server.await(server.run(input)), p.document(t)} {
+			for _, j := range []job{server.runSync(input), server.await(server.run(input)), p.document(t).job} {
 				require.Equal(t, "COMPLETED", j.Status)
 				requireValue(t, value, j.Output)
 			}
@@ -186,5 +186,5 @@ func TestLE15TestInputOfGenerators(t *testing.T) {
 	j := p.document(t)
 	require.Equal(t, "FAILED", j.Status)
 	require.Contains(t, j.Error, "boom")
-	require.Equal(t, []string{"1", "2"}, j.items(t))
+	require.Equal(t, []string{"1", "2"}, j.Items)
 }

@@ -8,17 +8,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"runpodctl-worker/test/double"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 // JP-05: a job that is handed out twice runs once.
 func TestJP05SameJobTwice(t *testing.T) {
 	t.Parallel()
-	d, g := platform(t), newGates(t)
-	d.Push(g.job("j1"), g.job("j1"))
+	d, g := apidouble.New(t), newGates(t)
+	d.Offer(g.job("j1"), g.job("j1"))
 	w := runWorker(t, d, "gate.py", nil, "--concurrency", "3")
 	g.awaitStarted(1)
-	w.Push(g.job("j1"), g.job("j2")) // once more while it runs, and another that shows that it was seen
+	w.Offer(g.job("j1"), g.job("j2")) // once more while it runs, and another that shows that it was seen
 	g.awaitStarted(2)
 	g.open("j1")
 	g.open("j2")
@@ -26,7 +26,7 @@ func TestJP05SameJobTwice(t *testing.T) {
 	w.result(t, "j2")
 	require.Equal(t, 2, g.started())
 
-	w.Push(g.job("j1"), g.job("j3")) // after its end it may run again or not
+	w.Offer(g.job("j1"), g.job("j3")) // after its end it may run again or not
 	g.open("j3")
 	w.result(t, "j3")
 	require.True(t, w.alive())
@@ -49,35 +49,23 @@ func (w *worker) warnings() []string {
 
 // oddAnswers are answers to a take that bring no job.
 var oddAnswers = map[string]struct {
-	answer double.Script
-	quiet  bool // nothing is wrong, so nothing is logged
+	reply apidouble.Reply
+	quiet bool // it is one of the ways to say that there is no job, so nothing is logged
 }{
-	"204":            {answer: status(http.StatusNoContent), quiet: true},
-	"400":            {answer: status(http.StatusBadRequest), quiet: true}, // usual while a worker thaws
-	"429":            {answer: status(http.StatusTooManyRequests)},
-	"500":            {answer: status(http.StatusInternalServerError)},
-	"502 with HTML":  {answer: answer(http.StatusBadGateway, "text/html", "<html>bad gateway</html>")},
-	"200 empty":      {answer: status(http.StatusOK)},
-	"200 HTML":       {answer: answer(http.StatusOK, "text/html", "<html>welcome</html>")},
-	"200 cut short":  {answer: answer(http.StatusOK, "application/json", `{"id":"j1","inp`)},
-	"200 null":       {answer: answer(http.StatusOK, "application/json", `null`)},
-	"200 without id": {answer: answer(http.StatusOK, "application/json", `{"input":{}}`)},
-	"reset":          {answer: double.Reset},
+	"204":            {reply: apidouble.Reply{Status: http.StatusNoContent}, quiet: true},
+	"400":            {reply: apidouble.Reply{Status: http.StatusBadRequest}, quiet: true}, // usual while a worker thaws
+	"429":            {reply: apidouble.Reply{Status: http.StatusTooManyRequests}},
+	"500":            {reply: apidouble.Reply{Status: http.StatusInternalServerError}},
+	"502 with HTML":  {reply: apidouble.Reply{Status: http.StatusBadGateway, Body: "<html>bad gateway</html>", Header: html}},
+	"200 empty":      {reply: apidouble.Reply{}, quiet: true},
+	"200 HTML":       {reply: apidouble.Reply{Body: "<html>welcome</html>", Header: html}},
+	"200 cut short":  {reply: apidouble.Reply{Body: `{"id":"j1","inp`}},
+	"200 null":       {reply: apidouble.Reply{Body: `null`}, quiet: true},
+	"200 without id": {reply: apidouble.Reply{Body: `{"input":{}}`}},
+	"reset":          {reply: apidouble.Reply{Drop: true}},
 }
 
-func status(code int) double.Script { return answer(code, "", "") }
-
-func answer(code int, contentType, body string) double.Script {
-	return func(w http.ResponseWriter, _ double.Call) bool {
-		if contentType != "" {
-			w.Header().Set("Content-Type", contentType)
-		}
-		w.WriteHeader(code)
-		// A failing write means that the worker is gone, which fails the test anyway.
-		_, _ = w.Write([]byte(body))
-		return true
-	}
-}
+var html = map[string]string{"Content-Type": "text/html"}
 
 // JP-06: whatever a take is answered, the worker neither spins nor dies nor fills the log, and is there when
 // a job comes.
@@ -87,24 +75,24 @@ func TestJP06OddAnswersToATake(t *testing.T) {
 	for name, row := range oddAnswers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := platform(t)
-			d.On(double.Take, row.answer)
+			d := apidouble.New(t)
+			d.On(apidouble.Take, func(apidouble.Call) *apidouble.Reply { return &row.reply })
 			w := runWorker(t, d, "sync.py", nil)
 			w.awaitTake(t)
 			time.Sleep(watched)
 			require.True(t, w.alive(), w.stderr)
-			require.LessOrEqual(t, len(w.Calls(double.Take)), 10)
+			require.LessOrEqual(t, len(w.Calls(apidouble.Take)), 10)
 			if row.quiet {
 				require.Empty(t, w.warnings())
 			} else {
 				require.Len(t, w.warnings(), 1)
 			}
 
-			d.On(double.Take, nil)
-			w.Push(`{"id":"j2","input":{"items":[]}}`)
+			d.On(apidouble.Take, nil)
+			w.Offer(`{"id":"j2","input":{"items":[]}}`)
 			w.result(t, "j2")
 			if name == "429" {
-				takes := w.Calls(double.Take)
+				takes := w.Calls(apidouble.Take)
 				require.GreaterOrEqual(t, takes[1].At.Sub(takes[0].At), 5*time.Second)
 			}
 		})
@@ -112,7 +100,7 @@ func TestJP06OddAnswersToATake(t *testing.T) {
 	t.Run("no such host", func(t *testing.T) {
 		t.Parallel()
 		env := []string{"RUNPOD_WEBHOOK_GET_JOB=http://no-such-host.invalid/v2/ep/job-take/$ID?"}
-		w := runWorker(t, platform(t), "sync.py", env)
+		w := runWorker(t, apidouble.New(t), "sync.py", env)
 		eventually(t, func() bool { return len(w.warnings()) > 0 || !w.alive() }, "not a word")
 		time.Sleep(watched)
 		require.True(t, w.alive(), w.stderr)

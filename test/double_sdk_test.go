@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"runpodctl-worker/test/double"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 // officialWorker starts a handler file with the official package, as its users do. It holds its polls
@@ -20,21 +20,21 @@ func officialWorker(t *testing.T, env []string, file string) *process {
 func TestDoubleServesTheOfficialWorker(t *testing.T) {
 	t.Parallel()
 	eachKind(t, func(t *testing.T, file string, streams bool) {
-		d := platform(t)
-		officialWorker(t, d.Env("w1"), file)
-		d.Push(`{"id":"j1","input":{"items":["a","b"]}}`)
+		d := apidouble.New(t)
+		officialWorker(t, environment(d, "w1"), file)
+		d.Offer(`{"id":"j1","input":{"items":["a","b"]}}`)
 
-		eventually(t, func() bool { return len(d.Results("j1")) > 0 }, "no result")
-		done := d.Results("j1")[0]
+		eventually(t, func() bool { return len(d.Posts(apidouble.Done, "j1")) > 0 }, "no result")
+		done := d.Posts(apidouble.Done, "j1")[0]
 		if streams {
-			require.JSONEq(t, `{"output":[]}`, string(done.Body))
-			chunks := d.Calls(double.Stream)
+			require.JSONEq(t, `{"output":[]}`, done.Body)
+			chunks := d.Calls(apidouble.Stream)
 			require.Len(t, chunks, 2)
-			require.JSONEq(t, `{"output":"a"}`, string(chunks[0].Body))
+			require.JSONEq(t, `{"output":"a"}`, chunks[0].Body)
 		} else {
-			require.JSONEq(t, `{"output":{"items":["a","b"]}}`, string(done.Body))
+			require.JSONEq(t, `{"output":{"items":["a","b"]}}`, done.Body)
 		}
 		require.Equal(t, "w1", done.Worker)
-		require.Equal(t, double.Key, done.Header.Get("Authorization"))
+		require.Equal(t, platformKey, done.Header.Get("Authorization"))
 	})
 }

@@ -19,11 +19,17 @@ func testInput(t *testing.T, file, input string, args ...string) *process {
 	return runToEnd(t, command{args: append([]string{binary(t), "serve"}, args...), dir: t.TempDir()})
 }
 
+// document is what --test_input prints: the job, with the items of a generator as they were yielded.
+type document struct {
+	job
+	Items []string `json:"stream"`
+}
+
 // document is the one JSON document that stdout must be.
-func (p *process) document(t *testing.T) job {
+func (p *process) document(t *testing.T) document {
 	t.Helper()
 	require.True(t, json.Valid([]byte(p.stdout.String())), "stdout is not one JSON document: %q\n%s", p.stdout, p.stderr)
-	return decode[job](t, []byte(p.stdout.String()))
+	return decode[document](t, p.stdout.String())
 }
 
 func TestTestInputOfEachKind(t *testing.T) {
@@ -38,7 +44,7 @@ func TestTestInputOfEachKind(t *testing.T) {
 		require.NotNil(t, j.ExecutionTime)
 		requireOutput(t, streams, j.Output)
 		if streams {
-			require.Equal(t, []string{"a", "b", "c"}, j.items(t))
+			require.Equal(t, []string{"a", "b", "c"}, j.Items)
 		}
 	})
 }
@@ -55,7 +61,10 @@ func TestSampleHandlers(t *testing.T) {
 			dir: "..",
 		})
 		require.Zero(t, p.wait(t), p.stderr)
-		j := p.document(t)
+		j := decode[struct {
+			Status string
+			Stream []json.RawMessage
+		}](t, p.stdout.String())
 		require.Equal(t, "COMPLETED", j.Status)
 		require.Equal(t, streams, len(j.Stream) > 0)
 	})

@@ -6,59 +6,64 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"runpodctl-worker/test/double"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 // worker is a running run command and the platform that it works for.
 type worker struct {
 	*process
-	*double.Double
+	*apidouble.API
 }
 
-// platform starts a double that ends with the test.
-func platform(t *testing.T) *double.Double {
-	t.Helper()
-	return platformHolding(t, double.Hold)
-}
+// platformKey is the credential of a platform's workers, which is sent as it stands.
+const platformKey = "platform-key"
 
-// platformHolding is one that keeps its polls open for another time.
-func platformHolding(t *testing.T, hold time.Duration) *double.Double {
-	t.Helper()
-	d := double.New(hold)
-	t.Cleanup(d.Close)
-	return d
+// environment makes a process the worker of a platform.
+func environment(platform *apidouble.API, worker string) []string {
+	urls := platform.Templates()
+	return []string{
+		"RUNPOD_WEBHOOK_GET_JOB=" + urls.GetJob,
+		"RUNPOD_WEBHOOK_POST_OUTPUT=" + urls.PostOutput,
+		"RUNPOD_WEBHOOK_POST_STREAM=" + urls.PostStream,
+		"RUNPOD_WEBHOOK_PING=" + urls.Ping,
+		"RUNPOD_AI_API_KEY=" + platformKey,
+		"RUNPOD_ENDPOINT_ID=ep",
+		"RUNPOD_POD_ID=" + worker,
+	}
 }
 
 // runWorker starts the worker with a handler file and returns at once, so that scripts set before
 // see its first call.
-func runWorker(t *testing.T, d *double.Double, file string, env []string, args ...string) *worker {
+func runWorker(t *testing.T, platform *apidouble.API, file string, env []string, args ...string) *worker {
 	t.Helper()
 	args = append([]string{binary(t), "run", "--python", python(t), "--handler", handler(t, file)}, args...)
 	// The state of the machine that tests run on is nobody's fault.
-	env = append(append(d.Env("w1"), "RUNPOD_SKIP_FITNESS_CHECKS=true"), env...)
+	env = append(append(environment(platform, "w1"), "RUNPOD_SKIP_FITNESS_CHECKS=true"), env...)
 	// Cleanups run last first: the worker ends before its platform.
-	return &worker{process: start(t, command{args: args, env: env, dir: t.TempDir()}), Double: d}
+	return &worker{process: start(t, command{args: args, env: env, dir: t.TempDir()}), API: platform}
 }
 
 // awaitTake waits until the worker asks for jobs.
 func (w *worker) awaitTake(t *testing.T) {
 	t.Helper()
-	eventually(t, func() bool { return len(w.Calls(double.Take, double.Batch)) > 0 || !w.alive() }, "no take")
+	eventually(t, func() bool { return len(w.Calls(apidouble.Take)) > 0 || !w.alive() }, "no take")
 	require.True(t, w.alive(), "the worker has ended: %s", w.stderr)
 }
 
 // result is the body of a job's one result.
 func (w *worker) result(t *testing.T, id string) result {
 	t.Helper()
-	eventually(t, func() bool { return len(w.Results(id)) > 0 }, "no result of %s", id)
-	posts := w.Results(id)
+	eventually(t, func() bool { return len(w.results(id)) > 0 }, "no result of %s", id)
+	posts := w.results(id)
 	require.Len(t, posts, 1, "results of %s", id)
 	return decode[result](t, posts[0].Body)
 }
+
+// results are the posts of a job's result so far.
+func (w *worker) results(id string) []apidouble.Call { return w.Posts(apidouble.Done, id) }
 
 // result is a job-done body.
 type result struct {
@@ -74,10 +79,10 @@ func (r result) errorText(t *testing.T) string {
 	return decode[string](t, r.Error)
 }
 
-func decode[T any](t *testing.T, raw []byte) T {
+func decode[T any, S []byte | json.RawMessage | string](t *testing.T, raw S) T {
 	t.Helper()
 	var v T
-	require.NoError(t, json.Unmarshal(raw, &v), "%s", raw)
+	require.NoError(t, json.Unmarshal([]byte(raw), &v), "%s", raw)
 	return v
 }
 
