@@ -77,8 +77,7 @@ func applyFile(c *cli.Context, path string) error {
 
 // bare takes the operation off a file error: "no such file or directory", with the path kept by the caller's text.
 func bare(err error) error {
-	var pathErr *os.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*os.PathError](err); ok {
 		return fmt.Errorf("%s: %w", pathErr.Path, pathErr.Err)
 	}
 	return err

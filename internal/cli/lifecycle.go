@@ -5,15 +5,16 @@ import (
 	"log/slog"
 )
 
-// lifecycle is the life of a command between signals: the first one ends draining's opposite, the second
-// one ends the work itself. The third ends the process, whatever hangs.
-type lifecycle struct {
+// lifecycle is the life of a command between signals: the first one ends the taking of work, the second
+// one the work itself, the third the process, whatever hangs.
+type lifecycle struct { //nolint:containedctx // the two contexts are what it is
 	fetch context.Context // ended by the first signal: take no more work
 	work  context.Context // ended by the second: let go of the work at hand
 }
 
-// watchSignals starts the lifecycle. stop ends it and frees its goroutine.
-func watchSignals(p Process, log *slog.Logger) (l lifecycle, stop func()) {
+// watchSignals starts the lifecycle. first is what the first signal means to the command. stop ends it all and
+// frees its goroutine.
+func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop func()) {
 	fetch, endFetch := context.WithCancel(context.Background())
 	work, endWork := context.WithCancel(context.Background())
 	over := make(chan struct{})
@@ -27,7 +28,7 @@ func watchSignals(p Process, log *slog.Logger) (l lifecycle, stop func()) {
 			case sig := <-p.Signals:
 				switch n {
 				case 1:
-					log.Info("stopping: " + sig.String() + " received; the jobs at hand are finished first")
+					log.Info("stopping: " + sig.String() + " received; " + first)
 					endFetch()
 				case 2:
 					log.Warn("stopping now: " + sig.String() + " received again")
@@ -44,4 +45,10 @@ func watchSignals(p Process, log *slog.Logger) (l lifecycle, stop func()) {
 		endFetch()
 		endWork()
 	}
+}
+
+// branch is a lifecycle that can also be drained from within.
+func (l lifecycle) branch() (lifecycle, context.CancelFunc) {
+	fetch, end := context.WithCancel(l.fetch)
+	return lifecycle{fetch, l.work}, end
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -70,7 +71,7 @@ func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool { return l >=
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
-	next.attrs = append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)
+	next.attrs = append(slices.Clip(h.attrs), attrs...)
 	return &next
 }
 

@@ -49,7 +49,7 @@ func workerFlags() []cli.Flag {
 // workerOptions are the flags above, checked.
 type workerOptions struct {
 	spec                         handlerSpec
-	python                       string
+	python, logLevel             string
 	concurrency, syncThreads     int
 	readyTimeout                 time.Duration
 	linger, grace                time.Duration
@@ -60,6 +60,7 @@ type workerOptions struct {
 func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (workerOptions, error) {
 	o := workerOptions{
 		python:       c.String(flagPython),
+		logLevel:     c.String(flagLogLevel),
 		concurrency:  c.Int(flagConcurrency),
 		syncThreads:  c.Int(flagSyncThreads),
 		readyTimeout: initTimeout,

@@ -5,6 +5,7 @@ package config
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -89,4 +90,19 @@ func unitName(unit time.Duration) string {
 		return "milliseconds"
 	}
 	return "seconds"
+}
+
+// Overlay is a lookup in which the pairs NAME=value come first.
+func Overlay(under Lookup, pairs []string) Lookup {
+	set := make(map[string]string, len(pairs))
+	for _, pair := range pairs {
+		name, value, _ := strings.Cut(pair, "=")
+		set[name] = value
+	}
+	return func(name string) (string, bool) {
+		if v, ok := set[name]; ok {
+			return v, true
+		}
+		return under(name)
+	}
 }

@@ -34,6 +34,10 @@ type DecodeError struct {
 func (e *DecodeError) Error() string { return e.Call + ": answer not understood: " + e.Err.Error() }
 func (e *DecodeError) Unwrap() error { return e.Err }
 
+// ErrNoURL says that the platform gave no URL for a call, so that nothing was sent. Missing URLs are normal:
+// the Hub's test runner gives neither a ping nor a stream URL.
+var ErrNoURL = errors.New("the platform gave no URL for this call")
+
 // What a Backend can say about a job that a worker reports on.
 var (
 	ErrUnknownJob = errors.New("job not found")              // 404: never existed, expired or deleted

@@ -6,8 +6,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-
-	"runpodctl-worker/internal/protocol"
 )
 
 // Backend is what stands behind the routes. Its errors are those of package protocol
@@ -45,5 +43,3 @@ type Ping struct {
 	Check     string // with Unhealthy: which check failed, and why
 	Reason    string
 }
-
-var _ = protocol.ErrUnknownJob // its errors are part of the contract above

@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/protocol"
+)
+
+// printBanner says where the local Runpod listens and how to call it.
+func printBanner(w io.Writer, base string, endpoints []string, key, handler string) {
+	var auth string
+	if key != "" {
+		auth = ` -H "Authorization: Bearer $KEY"`
+	}
+	fmt.Fprintf(w, `
+Local Runpod on %[1]s
+  endpoint  %[2]s
+  handler   %[3]s
+
+  curl      curl %[1]s/v2/%[4]s/runsync -H 'Content-Type: application/json'%[5]s -d '{"input": {"name": "Ada"}}'
+  Python    runpod.endpoint_url_base = "%[1]s/v2"; runpod.api_key = "local"; runpod.Endpoint("%[4]s")
+  JS        runpodSdk("local", { baseUrl: "%[1]s/v2" }).endpoint("%[4]s")
+
+`, base, strings.Join(endpoints, ", "), handler, endpoints[0], auth)
+}
+
+// workerURLs are the templates that a worker of the local Runpod gets, in the form of the hosted ones.
+func workerURLs(base, endpoint string) protocol.Templates {
+	at := func(path string) string { return base + "/v2/" + endpoint + "/" + path + "?gpu=local" }
+	return protocol.Templates{
+		GetJob:     at("job-take/$ID"),
+		PostOutput: at("job-done/$RUNPOD_POD_ID/$ID"),
+		PostStream: at("job-stream/$RUNPOD_POD_ID/$ID"),
+		Ping:       at("ping/$RUNPOD_POD_ID"),
+	}
+}
+
+// platformEnv is what the platform would put into a worker's environment.
+func platformEnv(urls protocol.Templates, endpoint, workerID, key string) []string {
+	return []string{
+		config.GetJob + "=" + urls.GetJob,
+		config.PostOutput + "=" + urls.PostOutput,
+		config.PostStream + "=" + urls.PostStream,
+		config.Ping + "=" + urls.Ping,
+		config.EndpointID + "=" + endpoint,
+		config.PodID + "=" + workerID,
+		config.AIAPIKey + "=" + key,
+	}
+}
+
+// printEnv prints an environment for a shell to source.
+func printEnv(w io.Writer, env []string) {
+	for _, pair := range env {
+		name, value, _ := strings.Cut(pair, "=")
+		fmt.Fprintf(w, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+	}
+}

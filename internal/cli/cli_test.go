@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// buffer is a bytes.Buffer for several goroutines.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// invocation runs Main as a test would type it.
+type invocation struct {
+	env            map[string]string
+	stdin          string
+	signals        chan os.Signal
+	stdout, stderr buffer
+}
+
+func (i *invocation) run(args ...string) int {
+	return Main(Process{
+		Args:    append([]string{"runpodctl-worker"}, args...),
+		Lookup:  func(name string) (string, bool) { v, ok := i.env[name]; return v, ok },
+		Environ: os.Environ,
+		Stdin:   strings.NewReader(i.stdin),
+		Stdout:  &i.stdout, Stderr: &i.stderr,
+		Signals: i.signals,
+		Exit:    func(int) { panic("the third signal") },
+	})
+}
+
+func TestMain_Usage(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	port := strconv.Itoa(taken.Addr().(*net.TCPAddr).Port)
+
+	tests := []struct {
+		name string
+		args []string
+		env  map[string]string
+		code int
+		line string // what the one line on stderr says
+	}{
+		{name: "unknown flag", args: []string{"serve", "--no-such-flag"}, code: 2, line: "unknown flag --no-such-flag"},
+		{name: "unknown flag before the command", args: []string{"--no-such-flag", "serve"}, code: 2, line: "unknown flag --no-such-flag"},
+		{name: "a number that is none", args: []string{"serve", "--port", "x"}, code: 2, line: `invalid value "x" for flag --port`},
+		{name: "a port out of range", args: []string{"serve", "--port", "70000"}, code: 2, line: "--port 70000"},
+		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: "--lease"},
+		{name: "no concurrency", args: []string{"serve", "--concurrency", "0"}, code: 2, line: "--concurrency 0: want 1 to 1024"},
+		{name: "a stray argument", args: []string{"serve", "handler.py"}, code: 2, line: `unexpected argument "handler.py"`},
+		{name: "an unknown command", args: []string{"fly"}, code: 2, line: `unknown command "fly"`},
+		{name: "the help command is none", args: []string{"help"}, code: 2, line: `unknown command "help"`},
+		{name: "a missing handler", args: []string{"serve", "--handler", "gone.py"}, code: 2, line: "gone.py: no such file"},
+		{name: "a port that is taken", args: []string{"serve", "--handler", "echo", "--host", "127.0.0.1", "--port", port}, code: 1, line: "port " + port + " on 127.0.0.1 is taken"},
+		{name: "open to the network without a key", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY"},
+		{name: "a job that is not JSON", args: []string{"serve", "--handler", "echo", "--test_input", "{"}, code: 2, line: "--test_input is not JSON"},
+		{name: "a job without input", args: []string{"serve", "--handler", "echo", "--test_input", `{"inptu":{}}`}, code: 2, line: `the job has no "input"`},
+		{name: "a job that is a list", args: []string{"serve", "--handler", "echo", "--test_input", `[]`}, code: 2, line: "want a JSON object"},
+		{name: "a test job without a handler", args: []string{"serve", "--test_input", `{"input":1}`}, code: 2, line: "no handler found"},
+		{name: "an expected output without a job", args: []string{"serve", "--handler", "echo", "--test_output", "1"}, code: 2, line: "--test_output goes with --test_input"},
+		{name: "LE-14 run without a platform", args: []string{"run", "--handler", "echo"}, code: 2, line: "--test_input or put a test_input.json into this folder; for a local endpoint use `runpodctl-worker serve`"},
+		{name: "run with nowhere to post to", args: []string{"run", "--handler", "echo"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?"}, code: 2, line: "RUNPOD_WEBHOOK_POST_OUTPUT is not"},
+		{name: "a variable that makes no sense", args: []string{"run", "--handler", "echo"}, env: map[string]string{"RUNPOD_PING_INTERVAL": "soon"}, code: 2, line: `RUNPOD_PING_INTERVAL="soon"`},
+		{name: "a config file that is not there", args: []string{"serve", "--config", "gone.yaml"}, code: 2, line: "--config: gone.yaml: no such file"},
+		{name: "an unknown key in the config file", args: []string{"serve", "--config", "bad.yaml"}, code: 2, line: `unknown key "colour"`},
+		{name: "a log level by flag", args: []string{"serve", "--log-level", "LOUD"}, code: 2, line: `--log-level "LOUD"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			require.NoError(t, os.WriteFile("bad.yaml", []byte("colour: red\n"), 0o644))
+			i := invocation{env: tt.env}
+			require.Equal(t, tt.code, i.run(tt.args...), i.stderr.String())
+			require.Empty(t, i.stdout.String())
+			require.Contains(t, i.stderr.String(), tt.line)
+			require.Equal(t, 1, strings.Count(i.stderr.String(), "\n"), "one line: %s", i.stderr.String())
+		})
+	}
+}
+
+func TestMain_HelpAndVersion(t *testing.T) {
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"run", "--help"}, {}} {
+		i := invocation{}
+		require.Equal(t, 0, i.run(args...))
+		require.Contains(t, i.stdout.String(), "USAGE:")
+		require.Empty(t, i.stderr.String())
+	}
+	i := invocation{}
+	require.Equal(t, 0, i.run("--version"))
+	require.Regexp(t, `^runpodctl-worker \d+\.\d+\.\d+\S* \([^)]+\)\n$`, i.stdout.String())
+	require.Contains(t, userAgent(), "runpodctl-worker/"+version+" (")
+}
+
+func TestTestJob(t *testing.T) {
+	tests := []struct {
+		name          string
+		args          []string
+		stdin, output string
+		code          int
+		stderr        string
+	}{
+		{name: "JSON text", args: []string{"--test_input", `{"input":{"a":"<é>"}}`}, output: `{"a":"<é>"}`},
+		{name: "standard input", args: []string{"--test-input", "-"}, stdin: `{"input":[1,2]}`, output: `[1,2]`},
+		{name: "the expected output", args: []string{"--test_input", `{"input":{"a":1}}`, "--test_output", `{"a":1.0}`}, output: `{"a":1}`},
+		{name: "another output", args: []string{"--test_input", `{"input":{"a":1}}`, "--test_output", `{"a":2}`}, output: `{"a":1}`, code: 1, stderr: "output.a: want 2, got 1"},
+		{name: "flags from a file", args: []string{"--config", "flags.yaml"}, output: `7`},
+		{name: "a flag beats the file", args: []string{"--config", "flags.yaml", "--test_input", `{"input":8}`}, output: `8`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			require.NoError(t, os.WriteFile("flags.yaml", []byte("test_input: '{\"input\":7}'\nhandler: echo\n"), 0o644))
+			i := invocation{stdin: tt.stdin}
+			require.Equal(t, tt.code, i.run(append([]string{"serve", "--handler", "echo"}, tt.args...)...), i.stderr.String())
+			require.Contains(t, i.stderr.String(), tt.stderr)
+
+			var job map[string]json.RawMessage
+			dec := json.NewDecoder(strings.NewReader(i.stdout.String()))
+			require.NoError(t, dec.Decode(&job))
+			require.ErrorIs(t, dec.Decode(&job), io.EOF, "stdout is one document")
+			require.Equal(t, tt.output, string(job["output"]))
+			require.Equal(t, `"COMPLETED"`, string(job["status"]))
+		})
+	}
+}
+
+func TestServe_EndsAtASignal(t *testing.T) {
+	i := invocation{signals: make(chan os.Signal, 1)}
+	i.signals <- syscall.SIGTERM
+	require.Equal(t, 0, i.run("serve", "--handler", "echo", "--port", "0", "--stop-linger", "1ms"))
+	require.Contains(t, i.stderr.String(), "http://localhost:")
+}

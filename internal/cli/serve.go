@@ -1,0 +1,266 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/urfave/cli/v2"
+
+	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/internal/protocol"
+)
+
+// Flags of serve.
+const (
+	flagHost       = "host"
+	flagPort       = "port"
+	flagEndpoint   = "endpoint-id"
+	flagKey        = "api-key"
+	flagKeyFile    = "api-key-file"
+	flagWorkers    = "workers"
+	flagNoWorker   = "no-worker"
+	flagPrintEnv   = "print-env"
+	flagWorkerID   = "worker-id"
+	flagInsecure   = "insecure"
+	flagMaxRetries = "max-retries"
+)
+
+const maxWorkers = 256
+
+const drainsFirst = "the jobs at hand are finished first"
+
+func serveCommand(s *session) *cli.Command {
+	flags := []cli.Flag{
+		&cli.StringFlag{Name: flagHost, Aliases: []string{"rp_api_host"}, Value: "localhost", Usage: "address to listen on; beyond this machine only with a key"},
+		&cli.IntFlag{Name: flagPort, Aliases: []string{"rp_api_port"}, Value: 8000, Usage: "port to listen on; 0 = any free one"},
+		&cli.StringSliceFlag{Name: flagEndpoint, Value: cli.NewStringSlice("local"), Usage: "id of an endpoint; may be repeated"},
+		&cli.StringFlag{Name: flagKey, Usage: "the key that clients and workers must send (better: $" + config.ServeKey + " or --" + flagKeyFile + ")"},
+		&cli.StringFlag{Name: flagKeyFile, Usage: "a file that holds the key"},
+		&cli.IntFlag{Name: flagWorkers, Value: 1, Usage: "workers for each endpoint"},
+		&cli.BoolFlag{Name: flagNoWorker, Usage: "only the queue: workers of your own take the jobs"},
+		&cli.BoolFlag{Name: flagPrintEnv, Usage: "print the environment for a worker of your own, for a shell to source"},
+		&cli.StringFlag{Name: flagWorkerID, Usage: "id of the worker (default: a random one)"},
+		&cli.BoolFlag{Name: flagInsecure, Usage: "listen beyond this machine without a key"},
+		&cli.IntFlag{Name: flagMaxRetries, Value: 1, Usage: "how often a job goes to another worker when the one that took it falls silent"},
+		&cli.BoolFlag{Name: "rp_serve_api", Hidden: true, Usage: "what this command does anyway"},
+		&cli.IntFlag{Name: "rp_api_concurrency", Hidden: true, Usage: "the SDK's word for --" + flagWorkers},
+	}
+	flags = append(flags, timeFlags()...)
+	return &cli.Command{
+		Name:      "serve",
+		Usage:     "a local Runpod: the endpoint API, a queue and a worker that runs your handler",
+		ArgsUsage: "[-- COMMAND…]",
+		Flags:     append(flags, workerFlags()...),
+		Action:    s.serve,
+	}
+}
+
+// serveOptions are the flags of serve, checked.
+type serveOptions struct {
+	worker    workerOptions
+	host      string
+	port      int
+	endpoints []string
+	key       string
+	workers   int
+	noWorker  bool
+	printEnv  bool
+	workerID  string
+	emulator  emulator.Options
+}
+
+func (s *session) serve(c *cli.Context) error {
+	log, err := newLogger(s.Stderr, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat))
+	if err != nil {
+		return err
+	}
+	if c.IsSet(flagTestInput) {
+		return s.testJob(c)
+	}
+	if c.IsSet(flagTestOutput) {
+		return usagef("--%s goes with --%s", flagTestOutput, flagTestInput)
+	}
+	o, err := s.readServeFlags(c, log)
+	if err != nil {
+		return err
+	}
+	return s.serveEndpoints(o, log)
+}
+
+// localLookup hides the platform's mark from the log: at home, lines are for people.
+func (s *session) localLookup(name string) (string, bool) {
+	if name == config.EndpointID {
+		return "", false
+	}
+	return s.Lookup(name)
+}
+
+func (s *session) readServeFlags(c *cli.Context, log *slog.Logger) (serveOptions, error) {
+	o := serveOptions{
+		host: c.String(flagHost), port: c.Int(flagPort),
+		endpoints: c.StringSlice(flagEndpoint),
+		workers:   c.Int(flagWorkers), noWorker: c.Bool(flagNoWorker),
+		printEnv: c.Bool(flagPrintEnv), workerID: c.String(flagWorkerID),
+	}
+	if c.IsSet("rp_api_concurrency") && !c.IsSet(flagWorkers) {
+		o.workers = c.Int("rp_api_concurrency")
+	}
+	if o.port < 0 || o.port > 65535 {
+		return o, usagef("--%s %d: want 0 to 65535", flagPort, o.port)
+	}
+	if o.workers < 1 || o.workers > maxWorkers {
+		return o, usagef("--%s %d: want 1 to %d", flagWorkers, o.workers, maxWorkers)
+	}
+	if o.workerID != "" && (o.workers > 1 || len(o.endpoints) > 1) {
+		return o, usagef("--%s names one worker, and there are to be several", flagWorkerID)
+	}
+	var err error
+	if o.key, err = s.readKey(c, log); err != nil {
+		return o, err
+	}
+	if !isLoopback(o.host) {
+		if o.key == "" && !c.Bool(flagInsecure) {
+			return o, usagef("--%s %s would let anybody on the network run jobs: set %s, or --%s if that is what you want", flagHost, o.host, config.ServeKey, flagInsecure)
+		}
+		log.Warn("listening beyond this machine on " + o.host)
+	}
+	if o.emulator, err = readTimeFlags(c); err != nil {
+		return o, err
+	}
+	o.emulator.MaxRetries = c.Int(flagMaxRetries)
+	if o.emulator.MaxRetries == 0 {
+		o.emulator.MaxRetries = -1 // the emulator's word for none
+	}
+	o.emulator.Endpoints, o.emulator.APIKey, o.emulator.Log = o.endpoints, o.key, log
+	if o.noWorker {
+		return o, nil
+	}
+	platform, err := config.WorkerFrom(s.Lookup)
+	if err != nil {
+		return o, usagef("%w", err)
+	}
+	o.worker, err = s.readWorkerFlags(c, platform.InitTimeout)
+	if errors.Is(err, errNoHandler) {
+		log.Warn("no handler found here: the built-in echo answers each job with its own input")
+		o.worker.spec, err = handlerSpec{echo: true}, nil
+	}
+	return o, err
+}
+
+// readKey finds the key: flag, file, environment.
+func (s *session) readKey(c *cli.Context, log *slog.Logger) (string, error) {
+	if key := c.String(flagKey); key != "" {
+		log.Warn("--" + flagKey + " shows the key to every process on this machine; " + config.ServeKey + " or --" + flagKeyFile + " does not")
+		return key, nil
+	}
+	if path := c.String(flagKeyFile); path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", usagef("--%s: %w", flagKeyFile, bare(err))
+		}
+		key := strings.TrimSpace(string(text))
+		if key == "" {
+			return "", usagef("--%s %s: is empty", flagKeyFile, path)
+		}
+		return key, nil
+	}
+	key, _ := s.Lookup(config.ServeKey)
+	return key, nil
+}
+
+func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
+	life, endLife := watchSignals(s.Process, log, drainsFirst)
+	defer endLife()
+	local, err := startLocal(o.host, o.port, o.emulator, log)
+	if err != nil {
+		return err
+	}
+	defer local.close()
+
+	if o.printEnv {
+		id := o.workerID
+		if id == "" {
+			id = randomID()
+		}
+		urls := workerURLs(local.base, o.endpoints[0])
+		// An official worker checks the internet at start-up; at home there may be none.
+		printEnv(s.Stdout, append(platformEnv(urls, o.endpoints[0], id, o.key), config.SkipSystem+"=true", config.SkipGPU+"=true"))
+	}
+	handler := "a worker of your own"
+	if !o.noWorker {
+		handler = o.worker.spec.String()
+	}
+	printBanner(s.Stderr, local.base, o.endpoints, o.key, handler)
+	if o.noWorker {
+		<-life.fetch.Done()
+		return nil
+	}
+	return s.serveWorkers(o, local.base, life, log)
+}
+
+// serveWorkers runs the workers of all endpoints until the lifecycle ends, or one cannot be kept running.
+func (s *session) serveWorkers(o serveOptions, base string, life lifecycle, log *slog.Logger) error {
+	var (
+		workers sync.WaitGroup
+		mu      sync.Mutex
+		errs    []error
+	)
+	life, endAll := life.branch()
+	defer endAll()
+	for _, endpoint := range o.endpoints {
+		for range o.workers {
+			host := s.localWorker(o, base, endpoint, log)
+			workers.Go(func() {
+				if err := host.keep(life); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+					endAll()
+				}
+			})
+		}
+	}
+	workers.Wait()
+	return workerExit(errors.Join(errs...))
+}
+
+// localWorker is a worker of the local Runpod, whose environment is the one that the platform would give it.
+func (s *session) localWorker(o serveOptions, base, endpoint string, log *slog.Logger) *workerHost {
+	id := o.workerID
+	if id == "" {
+		id = randomID()
+	}
+	urls := workerURLs(base, endpoint)
+	lookup := config.Overlay(s.Lookup, platformEnv(urls, endpoint, id, o.key))
+	platform, err := config.WorkerFrom(lookup)
+	if err != nil { // the flags were read with the same environment
+		panic(err)
+	}
+	env := append(s.Environ(), platformEnv(urls, endpoint, id, o.key)...)
+	return &workerHost{
+		options: o.worker, platform: platform,
+		env:    append(env, config.LogFormat+"=text"),
+		stdout: s.Stdout, stderr: s.Stderr, log: log,
+		ready: func(ready protocol.Ready) {
+			if len(ready.Checks) > 0 {
+				log.Info(fmt.Sprintf("%d fitness check(s) registered: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))
+			}
+		},
+	}
+}
+
+// randomID has the form of the platform's worker ids.
+func randomID() string {
+	const letters, length = "abcdefghijklmnopqrstuvwxyz0123456789", 14
+	id := make([]byte, length)
+	for i := range id {
+		id[i] = letters[rand.IntN(len(letters))]
+	}
+	return string(id)
+}

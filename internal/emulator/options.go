@@ -1,0 +1,87 @@
+package emulator
+
+import (
+	"cmp"
+	"log/slog"
+	"time"
+
+	"runpodctl-worker/internal/emulator/store"
+)
+
+// Options of an Emulator. A field that is zero has the value of the hosted platform, or, where nobody
+// knows that, the best guess.
+type Options struct {
+	Endpoints []string // their ids; the first also answers without /v2/{endpoint} ("local")
+	APIKey    string   // what clients and workers must send; empty: nothing
+	Log       *slog.Logger
+	Now       func() time.Time
+	OpenStore func(endpoint string) (store.Store, error) // in memory
+
+	// How long calls are held when there is nothing to answer.
+	TakeHold   time.Duration // job-take (5s)
+	StopHold   time.Duration // job-stop (25s)
+	StreamHold time.Duration // stream without ?wait (9.5s)
+	SyncHold   time.Duration // runsync and status-sync without ?wait (90s)
+	MinWait    time.Duration // ?wait is raised to this (1s)
+	MaxWait    time.Duration // ?wait is cut to this (5m)
+
+	// What a worker may do with a job.
+	Lease      time.Duration // silence about a job before it is redelivered (40s)
+	MaxRetries int           // redeliveries before it fails (1); negative: none
+
+	// What a job may ask for in its policy, and has otherwise.
+	Execution    time.Duration // (10m)
+	MinExecution time.Duration // (5s)
+	TTL          time.Duration // (24h)
+	MinTTL       time.Duration // (10s)
+	MaxPolicy    time.Duration // upper bound of both (7 days)
+
+	Retention     time.Duration // of a result (30m)
+	SyncRetention time.Duration // of a result of runsync (1m)
+
+	SweepEvery time.Duration // how often time limits are looked at (1s)
+	WorkerSeen time.Duration // how long a silent worker counts in /health (30s)
+
+	// OmitEmptyInput hands a job with the input {} out without its input, as the hosted platform
+	// does. The official worker then drops the job, which serves nobody locally.
+	OmitEmptyInput bool
+}
+
+func (o Options) withDefaults() Options {
+	if len(o.Endpoints) == 0 {
+		o.Endpoints = []string{"local"}
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.OpenStore == nil {
+		now := o.Now
+		o.OpenStore = func(string) (store.Store, error) { return store.NewMemory(now), nil }
+	}
+	o.TakeHold = cmp.Or(o.TakeHold, 5*time.Second)
+	o.StopHold = cmp.Or(o.StopHold, 25*time.Second)
+	// Half a second less than hosted: the official Python client gives a read up after 10s.
+	o.StreamHold = cmp.Or(o.StreamHold, 9500*time.Millisecond)
+	o.SyncHold = cmp.Or(o.SyncHold, 90*time.Second)
+	o.MinWait = cmp.Or(o.MinWait, time.Second)
+	o.MaxWait = cmp.Or(o.MaxWait, 5*time.Minute)
+
+	o.Lease = cmp.Or(o.Lease, 40*time.Second)
+	o.MaxRetries = max(cmp.Or(o.MaxRetries, 1), 0)
+
+	o.Execution = cmp.Or(o.Execution, 10*time.Minute)
+	o.MinExecution = cmp.Or(o.MinExecution, 5*time.Second)
+	o.TTL = cmp.Or(o.TTL, 24*time.Hour)
+	o.MinTTL = cmp.Or(o.MinTTL, 10*time.Second)
+	o.MaxPolicy = cmp.Or(o.MaxPolicy, 7*24*time.Hour)
+
+	o.Retention = cmp.Or(o.Retention, 30*time.Minute)
+	o.SyncRetention = cmp.Or(o.SyncRetention, time.Minute)
+
+	o.SweepEvery = cmp.Or(o.SweepEvery, time.Second)
+	o.WorkerSeen = cmp.Or(o.WorkerSeen, 30*time.Second)
+	return o
+}

@@ -1,0 +1,128 @@
+package emulator
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/labstack/echo/v4"
+
+	"runpodctl-worker/internal/emulator/store"
+	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/protocol/server"
+)
+
+// submission is the body of run and runsync.
+type submission struct {
+	Input    json.RawMessage `json:"input"`
+	Webhook  string          `json:"webhook"`
+	S3Config json.RawMessage `json:"s3Config"`
+	Policy   struct {
+		ExecutionTimeout int64 `json:"executionTimeout"` // ms
+		TTL              int64 `json:"ttl"`              // ms
+	} `json:"policy"`
+}
+
+func (ep *endpoint) run(c echo.Context) error {
+	job, err := ep.submit(c, uuid.NewString()+"-u1", protocol.MaxRunBody, ep.opts.Retention)
+	if err != nil {
+		return err
+	}
+	b := buffer()
+	defer b.free()
+	b.state(job.ID, job.Status)
+	return b.send(c)
+}
+
+func (ep *endpoint) runsync(c echo.Context) error {
+	wait, err := ep.wait(c, ep.opts.SyncHold)
+	if err != nil {
+		return err
+	}
+	job, err := ep.submit(c, "sync-"+uuid.NewString()+"-u1", protocol.MaxRunSyncBody, ep.opts.SyncRetention)
+	if err != nil {
+		return err
+	}
+	job, err = ep.store.Wait(c.Request().Context(), job.ID, store.Ended, wait)
+	if err != nil {
+		return err
+	}
+	return sendJob(c, &job)
+}
+
+// submit enqueues what a client sent.
+func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention time.Duration) (store.Job, error) {
+	body, err := server.ReadBody(c.Request(), limit)
+	if err != nil {
+		return store.Job{}, err
+	}
+	var s submission
+	if err := json.Unmarshal(body, &s); err != nil {
+		return store.Job{}, protocol.BadRequest("body: " + err.Error())
+	}
+	if len(s.Input) == 0 || string(s.Input) == "null" {
+		return store.Job{}, protocol.BadRequest("input: is missing")
+	}
+	policy := store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries}
+	o := ep.opts
+	if policy.Execution, err = within("policy.executionTimeout", s.Policy.ExecutionTimeout, o.Execution, o.MinExecution, o.MaxPolicy); err != nil {
+		return store.Job{}, err
+	}
+	if policy.TTL, err = within("policy.ttl", s.Policy.TTL, o.TTL, o.MinTTL, o.MaxPolicy); err != nil {
+		return store.Job{}, err
+	}
+	payload := s.payload(id, o.OmitEmptyInput)
+	return ep.store.Enqueue(c.Request().Context(), store.Job{ID: id, Payload: payload, Policy: policy})
+}
+
+// within is a policy's milliseconds as a duration, or its default when it is not given.
+func within(name string, ms int64, standard, low, high time.Duration) (time.Duration, error) {
+	if ms == 0 {
+		return standard, nil
+	}
+	if ms < low.Milliseconds() || ms > high.Milliseconds() {
+		return 0, protocol.BadRequest(fmt.Sprintf("%s: must be between %d and %d milliseconds, not %d",
+			name, low.Milliseconds(), high.Milliseconds(), ms))
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// payload is the object that workers are handed: once built, it serves every take.
+func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
+	b := make([]byte, 0, len(id)+len(s.Input)+len(s.S3Config)+len(s.Webhook)+64)
+	b = append(append(append(b, `{"id":"`...), id...), '"')
+	if !omitEmpty || !isEmptyObject(s.Input) {
+		b = append(append(b, `,"input":`...), s.Input...)
+	}
+	if len(s.S3Config) > 0 {
+		b = append(append(b, `,"s3Config":`...), s.S3Config...)
+	}
+	if s.Webhook != "" {
+		b = append(append(b, `,"webhook":`...), protocol.Quote(s.Webhook)...)
+	}
+	return append(b, '}')
+}
+
+func isEmptyObject(raw []byte) bool {
+	var object map[string]json.RawMessage
+	return raw[0] == '{' && json.Unmarshal(raw, &object) == nil && len(object) == 0
+}
+
+// wait is how long a call wants to be held.
+func (ep *endpoint) wait(c echo.Context, standard time.Duration) (time.Duration, error) {
+	if c.Request().URL.RawQuery == "" {
+		return standard, nil
+	}
+	text := c.QueryParam("wait")
+	if text == "" {
+		return standard, nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, protocol.BadRequest("wait: not a number of milliseconds")
+	}
+	ms = min(max(ms, ep.opts.MinWait.Milliseconds()), ep.opts.MaxWait.Milliseconds())
+	return time.Duration(ms) * time.Millisecond, nil
+}

@@ -1,0 +1,49 @@
+package emulator
+
+import (
+	"context"
+
+	"runpodctl-worker/internal/emulator/store"
+	"runpodctl-worker/internal/protocol"
+)
+
+// sweepBatch bounds how long one step of a sweep keeps the store from its callers.
+const sweepBatch = 1000
+
+// sweep enforces the time limits as of now.
+func (ep *endpoint) sweep(ctx context.Context) {
+	for {
+		due, err := ep.store.Sweep(ctx, sweepBatch)
+		if err != nil {
+			ep.opts.Log.Error("time limits could not be enforced", "endpoint", ep.id, "error", err)
+			return
+		}
+		for i := range due {
+			ep.overdue(&due[i])
+		}
+		if len(due) < sweepBatch {
+			break
+		}
+	}
+	for _, worker := range ep.workers.forget(ep.opts.Now().Add(-ep.opts.WorkerSeen)) {
+		ep.stops.forget(worker)
+	}
+}
+
+// overdue tells people, and the worker if it may still be at it, of a job whose time was over.
+func (ep *endpoint) overdue(d *store.Due) {
+	job, log := &d.Job, ep.opts.Log.With("job", d.Job.ID, "worker", d.Job.Worker)
+	switch {
+	case d.Gone && job.Status.Terminal():
+		log.Debug("a result was kept long enough")
+	case d.Gone:
+		log.Warn("a job was deleted in state "+string(job.Status)+": its ttl was over", "ttl", job.Policy.TTL)
+		ep.stop(job)
+	case job.Status == protocol.InQueue:
+		log.Warn("a job is delivered again: its worker has neither reported on it nor named it in a ping",
+			"lease", ep.opts.Lease, "retries", job.Retries)
+	default:
+		log.Warn("a job failed: "+job.Error, "executionTimeout", job.Policy.Execution)
+		ep.stop(job)
+	}
+}

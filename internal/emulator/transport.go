@@ -1,0 +1,64 @@
+package emulator
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// Transport carries requests to the Emulator without a network, whatever host they name. A call
+// whose context ends while it is held is abandoned like one whose connection broke.
+func (e *Emulator) Transport() http.RoundTripper { return inProcess{e.handler} }
+
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	r = r.Clone(ctx) // the server's side may change its request
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer r.Body.Close()
+	r.RequestURI = r.URL.RequestURI()
+	rec := &recorder{gone: ctx.Err, header: http.Header{}, status: http.StatusOK}
+	t.handler.ServeHTTP(rec, r)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		Status:     strconv.Itoa(rec.status) + " " + http.StatusText(rec.status),
+		StatusCode: rec.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: rec.header, ContentLength: int64(rec.body.Len()),
+		Body: io.NopCloser(&rec.body), Request: r,
+	}, nil
+}
+
+// recorder gathers an answer; like a connection it fails once its reader has gone.
+type recorder struct {
+	gone   func() error
+	header http.Header
+	status int
+	wrote  bool
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	if !r.wrote {
+		r.status, r.wrote = status, true
+	}
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	r.wrote = true
+	if err := r.gone(); err != nil {
+		return 0, err
+	}
+	return r.body.Write(b)
+}
+
+// FlushError makes http.ResponseController tell whether the reader is still there.
+func (r *recorder) FlushError() error { return r.gone() }

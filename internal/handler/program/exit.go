@@ -1,0 +1,52 @@
+package program
+
+import (
+	"strings"
+
+	"runpodctl-worker/internal/proc"
+)
+
+// ExitError is the end of a program.
+type ExitError struct {
+	State proc.State
+	Early bool     // it ended before it called start()
+	Local bool     // it ran one job by itself, for its own --test_input
+	Fault error    // what it did that made an end necessary
+	Tail  []string // the last lines of its output
+}
+
+func (e *ExitError) Error() string {
+	text := "the program ended (" + e.State.String() + ")"
+	switch {
+	case e.Fault != nil:
+		text += " because " + e.Fault.Error()
+	case e.Local:
+		text += " after the job of its own --test_input"
+	case e.Early && e.State.Code == 0:
+		text += ` before it called runpod.serverless.start(): end the file with ` +
+			`runpod.serverless.start({"handler": handler}), or name the function as in --handler handler.py:handler`
+	case e.Early:
+		text += " before it called runpod.serverless.start()"
+	}
+	return text
+}
+
+// Report is the message with the last lines of the program's output.
+func (e *ExitError) Report() string {
+	if len(e.Tail) == 0 {
+		return e.Error()
+	}
+	return e.Error() + "; its last lines:\n" + strings.Join(e.Tail, "\n")
+}
+
+// reason is how the program ended. The caller holds p.mu.
+func (p *Program) reason() error {
+	select {
+	case <-p.proc.Exited():
+	default: // it survived even a KILL
+		return p.fault
+	}
+	return &ExitError{
+		State: p.proc.State(), Early: !p.claimed, Local: p.local, Fault: p.fault, Tail: p.proc.Tail(),
+	}
+}

@@ -1,0 +1,59 @@
+"""What this package does not have itself comes from the installed runpod package, when asked for."""
+
+import os
+import sys
+
+_SHIM = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+def extended(path, package):
+    """The path of a package: this one's directory, then those of installed packages."""
+    tail = os.path.join(*package.split("."))
+    here = list(path)
+    for entry in sys.path:
+        place = os.path.join(os.path.abspath(entry or os.curdir), tail)
+        if place not in here and os.path.isfile(os.path.join(place, "__init__.py")):
+            here.append(place)
+    return here
+
+
+def attributes(package, names):
+    """A module __getattr__ that finds names in modules, and else the package's submodules."""
+    home = {name: module for module, group in names.items() for name in group}
+
+    def __getattr__(name):
+        from importlib import import_module
+
+        module = home.get(name)
+        if module is None and name.startswith("__"):
+            raise AttributeError("module %r has no attribute %r" % (package, name))
+        try:
+            if module is not None:
+                return getattr(import_module(module, package), name)
+            return import_module("." + name, package)
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("runpod"):
+                raise  # a dependency of the installed package is missing: its name says so
+            if module is None:
+                raise AttributeError("module %r has no attribute %r" % (package, name)) from None
+            raise
+
+    return __getattr__
+
+
+class Missing:
+    """The last finder: explains an import of what only the full package has."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.startswith("runpod.") and not installed():
+            raise ModuleNotFoundError(
+                "%s is part of the full runpod package, which is not installed: pip install runpod"
+                % name,
+                name=name,
+            )
+        return None
+
+
+def installed():
+    return len(sys.modules["runpod"].__path__) > 1

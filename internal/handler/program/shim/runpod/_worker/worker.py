@@ -1,0 +1,260 @@
+"""Serves jobs from the worker that started this program, until it says that there are no more.
+
+The thread that called start() reads jobs and runs the handler. A second thread reads the control
+connection, so that a cancel arrives while the handler is busy.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+from . import frames, strict
+from .runner import Job
+
+current = None  # the Worker of this process, once it serves
+
+_ORPHAN_SECONDS = 5
+
+
+class Worker:
+    """The two connections and the jobs between them."""
+
+    def __init__(self, control, path, settings, runner, config):
+        self.control, self.path = control, path
+        self.window, self.threads = settings["window"], settings["sync_threads"]
+        self.runner, self.config = runner, config
+        self.is_async = False
+        self.loop = None
+        self.jobs = {}  # number → Job
+        self.by_id = {}
+        self.last = 0
+        self.cancelled_early = set()  # cancelled before their JOB frame was read
+        self.stopping = False
+        self.serving = False
+        self.foreign = False  # this process is a fork of the one that serves
+        self.data = frames.Connection(path)
+        self.data.send(frames.DATA)
+
+    def serve(self, guess_async):
+        """Run until the worker ends it. Returns normally then, as start() does."""
+        global current
+        current, self.is_async = self, guess_async
+        os.register_at_fork(after_in_child=self._forked)
+        self.signals = _take_signals()
+        listener = threading.Thread(target=self._listen, name="runpod-control", daemon=True)
+        listener.start()
+        self.serving = True
+        try:
+            if guess_async or self.threads > 1:
+                self._serve_on_loop(None)
+            else:
+                first = self._serve_here()
+                if first:
+                    self._serve_on_loop(first)
+        finally:
+            self.serving = False
+            _give_back(self.signals)
+            self.data.close()
+
+    def _serve_on_loop(self, first):
+        from .loop import Loop  # asyncio costs more to import than all the rest together
+
+        Loop(self, self.threads).run(first)
+
+    def _serve_here(self):
+        """Serve on this thread without a loop, until a job proves to need one: that is returned."""
+        pending = []
+
+        def run(job):
+            value = self.runner.call(job, self)
+            if value is not None:
+                pending.append((job, value))
+
+        while not pending:
+            frame = self.data.receive()
+            if frame is None:
+                return None
+            self.dispatch(frame, run, self._check_here)
+        return pending[0]
+
+    def dispatch(self, frame, run, check):
+        """Act on a frame of the data connection."""
+        kind, number, payload = frame
+        if kind == frames.JOB:
+            job = Job(number, payload, self.window)
+            self.jobs[number] = job
+            self.last = number
+            if number in self.cancelled_early:
+                self.cancelled_early.discard(number)
+                job.cancelled = True
+            run(job)
+        elif kind == frames.CHECK:
+            check(self.config.checks[int(payload)], lambda answer: self._reply(number, answer))
+
+    # What the runner reports.
+
+    def opened(self, job):
+        self.by_id[job.id] = job
+
+    def found_async(self):
+        if not self.is_async:
+            self.is_async = True
+            self._send(self.data, frames.ASYNC)
+
+    def chunk(self, job, data):
+        self._send(self.data, frames.CHUNK, job.number, data)
+
+    def done(self, job, result):
+        parts = result.parts()
+        self.jobs.pop(job.number, None)
+        if self.by_id.get(job.id) is job:
+            del self.by_id[job.id]
+        self._send(self.data, frames.DONE, job.number, *parts, closes=job)
+
+    def progress(self, job_id, data):
+        """False says that the job has ended, so that nothing may be said of it any more."""
+        job = self.by_id.get(job_id)
+        return job is not None and self._send(self.data, frames.PROGRESS, job.number, data, of=job)
+
+    def _send(self, connection, kind, number=0, *parts, closes=None, of=None):
+        if self.foreign:
+            leave_fork()
+        with connection.lock:
+            if of and of.closed:
+                return False
+            if closes:
+                closes.closed = True
+            try:
+                connection.write(kind, number, *parts)
+            except OSError:
+                pass  # the worker is gone; the control thread sees it too, and acts
+        return True
+
+    # What the control connection says.
+
+    def _listen(self):
+        while not self.stopping:
+            frame = self.control.receive()
+            if self.foreign:
+                return
+            if frame is None:
+                self._orphaned()
+                return
+            kind, number, payload = frame
+            if kind == frames.CREDIT:
+                job = self.jobs.get(number)
+                if job:
+                    job.credit()
+            elif kind == frames.CANCEL:
+                self._cancel(number)
+            elif kind == frames.MODIFIER:
+                self._ask_modifier(number, int(payload))
+            elif kind == frames.SHUTDOWN:
+                self._stop()
+
+    def _cancel(self, number):
+        job = self.jobs.get(number)
+        if job:
+            job.cancel()
+        elif number > self.last:
+            self.cancelled_early.add(number)
+
+    def _ask_modifier(self, number, current_value):
+        def ask():
+            try:
+                answer = {"value": strict.text(self.config.modifier(current_value))}
+            except BaseException as error:
+                answer = {"error": "%s: %s" % (type(error).__name__, error)}
+            self._reply(number, answer)
+
+        # Where there is a loop the function runs beside no handler code, as ever. Else it gets a
+        # thread of its own: one that hangs must not take the cancels with it.
+        if self.loop:
+            self.loop.call_soon(ask)
+        else:
+            threading.Thread(target=ask, name="runpod-modifier", daemon=True).start()
+
+    def _reply(self, number, answer):
+        self._send(self.control, frames.REPLY, number, json.dumps(answer).encode())
+
+    def _stop(self):
+        self.stopping = True
+        for job in list(self.jobs.values()):
+            job.cancel()
+        self.data.end()
+
+    def _orphaned(self):
+        """The worker has died: nobody will hear of a result. Leave, at leisure if possible."""
+        self._stop()
+        time.sleep(_ORPHAN_SECONDS)
+        os._exit(1)
+
+    # Fitness checks.
+
+    def _check_here(self, check, reply):
+        try:
+            value = check()
+            if hasattr(type(value), "__await__"):
+                import asyncio
+
+                asyncio.run(_wait_for(value))
+        except Exception as error:
+            reply(failure(error))
+        else:
+            reply({})
+
+    # Forks of this process.
+
+    def _forked(self):
+        """In a fork of this process: it must not speak on its parent's connections."""
+        self.foreign = True
+        self.control.close()
+        self.data.close()
+        if self.serving:
+            _give_back(self.signals)
+
+
+def failure(error):
+    """What went wrong with a fitness check, for the worker."""
+    return {"type": type(error).__name__, "message": str(error)}
+
+
+async def _wait_for(value):
+    await value
+
+
+def leave_fork():
+    """A fork came back from the handler. Only its parent may answer for the job."""
+    print("runpod: a forked process came back from the handler; it ends here", file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:
+            pass
+    os._exit(0)
+
+
+def _take_signals():
+    """Ignore TERM and INT while serving: the worker alone decides when to stop.
+
+    By a function, not SIG_IGN, which the programs that a handler starts would inherit.
+    """
+    before = {}
+    for number in (signal.SIGTERM, signal.SIGINT):
+        try:
+            before[number] = signal.signal(number, lambda *_: None)
+        except ValueError:  # start() was called on another thread than the main one
+            pass
+    return before
+
+
+def _give_back(signals):
+    for number, action in signals.items():
+        try:
+            if action is not None:
+                signal.signal(number, action)
+        except ValueError:
+            pass

@@ -1,0 +1,3 @@
+from ..._worker import lazy
+
+__path__ = lazy.extended(__path__, __name__)

@@ -1,0 +1,127 @@
+"""RunPodLogger: one line per message on stdout, JSON on the platform."""
+
+import os
+import sys
+from contextvars import ContextVar
+
+MAX_MESSAGE_LENGTH = 4096
+LOG_LEVELS = ["NOTSET", "TRACE", "DEBUG", "INFO", "WARN", "ERROR"]
+_ALIASES = {"WARNING": "WARN", "FATAL": "ERROR", "CRITICAL": "ERROR"}
+_DEFAULT = "DEBUG"
+
+_batch_id = ContextVar("runpod_batch_id", default=None)
+
+
+def set_batch(batch_id):
+    """Name the batch of the present job, which its lines then carry."""
+    _batch_id.set(batch_id)
+
+
+def _validate_log_level(level):
+    if isinstance(level, str):
+        name = level.strip().upper()
+        if name.isdigit():
+            level = int(name)
+        elif _ALIASES.get(name, name) in LOG_LEVELS:
+            return _ALIASES.get(name, name)
+    if isinstance(level, int) and 0 <= level < len(LOG_LEVELS):
+        return LOG_LEVELS[level]
+    raise ValueError("Invalid debug level: %s" % level)
+
+
+class RunPodLogger:
+    """The one logger of the process."""
+
+    _instance = None
+    level = _DEFAULT
+
+    def __new__(cls):
+        if RunPodLogger._instance is None:
+            RunPodLogger._instance = object.__new__(cls)
+        return RunPodLogger._instance
+
+    def set_level(self, new_level):
+        """Set the level by its name or its number."""
+        self.level = _validate_log_level(new_level)
+        self.info("Log level set to %s" % self.level)
+
+    def log(self, message, message_level="INFO", job_id=None):
+        if self.level == "NOTSET":
+            return
+        if message_level != "TIP" and LOG_LEVELS.index(message_level) < LOG_LEVELS.index(self.level):
+            return
+        message = str(message)
+        batch_id = _batch_id.get()
+        if batch_id:
+            message = "[batchId=%s] %s" % (batch_id, message)
+        _write(_format(_shorten(message), message_level, job_id))
+
+    def secret(self, secret_name, secret):
+        """Note that there is a secret. Nothing of it is shown, not even its length."""
+        del secret
+        self.info("%s: [REDACTED]" % secret_name)
+
+    def debug(self, message, request_id=None):
+        self.log(message, "DEBUG", request_id)
+
+    def info(self, message, request_id=None):
+        self.log(message, "INFO", request_id)
+
+    def warn(self, message, request_id=None):
+        self.log(message, "WARN", request_id)
+
+    def error(self, message, request_id=None):
+        self.log(message, "ERROR", request_id)
+
+    def tip(self, message):
+        self.log(message, "TIP")
+
+    def trace(self, message, request_id=None):
+        self.log(message, "TRACE", request_id)
+
+
+def _shorten(message):
+    """Cut the middle out of a long message."""
+    if len(message) <= MAX_MESSAGE_LENGTH:
+        return message
+    half = MAX_MESSAGE_LENGTH // 2
+    note = "\n...TRUNCATED %d CHARACTERS...\n" % (len(message) - MAX_MESSAGE_LENGTH)
+    return message[:half] + note + message[-half:]
+
+
+def _format(message, level, job_id):
+    if os.environ.get("RUNPOD_ENDPOINT_ID") and (
+        os.environ.get("RUNPODCTL_WORKER_LOG_FORMAT") != "text"
+    ):
+        from json import dumps
+
+        return dumps({"requestId": job_id, "message": message, "level": level}, default=str)
+    if job_id:
+        message = "%s | %s" % (job_id, message)
+    return level.ljust(7) + "| " + message
+
+
+def _write(line):
+    """One write per line, so that threads do not mix. A log line must never cost a job."""
+    out = sys.stdout
+    try:
+        try:
+            out.write(line + "\n")
+        except UnicodeEncodeError:
+            out.write(line.encode("ascii", "backslashreplace").decode() + "\n")
+        out.flush()
+    except (AttributeError, OSError, ValueError):
+        pass  # the program closed its stdout
+
+
+def _level_of_environment():
+    level = os.environ.get("RUNPOD_LOG_LEVEL") or os.environ.get("RUNPOD_DEBUG_LEVEL") or _DEFAULT
+    try:
+        RunPodLogger.level = _validate_log_level(level)
+    except ValueError:
+        RunPodLogger().warn(
+            "RUNPOD_LOG_LEVEL=%s is none of %s; using %s" % (level, ", ".join(LOG_LEVELS), _DEFAULT)
+        )
+
+
+_level_of_environment()

@@ -1,0 +1,120 @@
+package program
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed all:shim
+var shim embed.FS
+
+// SetupError says that the program cannot be reached through the shim on this machine. Nothing has
+// been started then.
+type SetupError struct{ Err error }
+
+func (e *SetupError) Error() string { return "the Python shim cannot be set up: " + e.Err.Error() }
+func (e *SetupError) Unwrap() error { return e.Err }
+
+// maxSocketPath is the longest path that every system takes for a unix socket: 108 bytes with the
+// final zero on Linux, 104 elsewhere.
+const maxSocketPath = 103
+
+// doors is the private directory of a program: the shim's package and the socket.
+type doors struct{ dir string }
+
+// unpack writes the shim to a directory that only this user can enter.
+func unpack() (*doors, error) {
+	var errs []error
+	for _, base := range []string{os.TempDir(), "/dev/shm"} { // a read-only root often leaves the second one
+		d, err := unpackBelow(base)
+		if err == nil {
+			return d, nil
+		}
+		errs = append(errs, err)
+	}
+	return nil, &SetupError{errors.Join(errs...)}
+}
+
+func unpackBelow(base string) (*doors, error) {
+	dir, err := os.MkdirTemp(base, "runpodctl-worker-") // mode 0700
+	if err != nil {
+		return nil, err
+	}
+	d := &doors{dir}
+	if err := d.fill(); err != nil {
+		d.remove()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *doors) fill() error {
+	if n := len(d.socket()); n > maxSocketPath {
+		return fmt.Errorf("%s: %d bytes are too long for a socket; set TMPDIR to a shorter path", d.socket(), n)
+	}
+	return fs.WalkDir(shim, "shim", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(d.dir, filepath.FromSlash(name))
+		if entry.IsDir() {
+			if entry.Name() == "__pycache__" {
+				return fs.SkipDir
+			}
+			if err := os.Mkdir(target, 0o700); err != nil {
+				return err
+			}
+			// A file where Python would make its cache directory keeps it from writing one. The
+			// usual switch for that would reach the user's own modules too.
+			return os.WriteFile(filepath.Join(target, "__pycache__"), nil, 0o600)
+		}
+		if !strings.HasSuffix(name, ".py") {
+			return nil
+		}
+		text, err := shim.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, text, 0o600)
+	})
+}
+
+func (d *doors) socket() string { return filepath.Join(d.dir, "s") }
+
+func (d *doors) remove() { _ = os.RemoveAll(d.dir) } // at worst a few files stay in a temporary directory
+
+const socketVariable = "RUNPODCTL_WORKER_SOCKET"
+
+// environment is the program's: what it had, with the shim first on its module path.
+func (d *doors) environment(env []string, workerID string) []string {
+	path := filepath.Join(d.dir, "shim")
+	if old := lookup(env, "PYTHONPATH"); old != "" {
+		path += string(os.PathListSeparator) + old
+	}
+	out := make([]string, 0, len(env)+4)
+	for _, entry := range env {
+		if name, _, _ := strings.Cut(entry, "="); name != "PYTHONPATH" {
+			out = append(out, entry)
+		}
+	}
+	out = append(out, "PYTHONPATH="+path, socketVariable+"="+d.socket(), "PYTHONUNBUFFERED=1")
+	if workerID != "" {
+		out = append(out, "RUNPOD_POD_ID="+workerID)
+	}
+	return out
+}
+
+// lookup finds a variable; the last entry of a name wins, as in os/exec.
+func lookup(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if n, value, _ := strings.Cut(env[i], "="); n == name {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+// Package client makes a worker's calls to the platform: one method, one HTTP call. Whether and when a
+// call is made again is the worker's decision.
+package client
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+const (
+	// pollLimit bounds a long poll. The platform holds one for a shorter time, so silence that lasts
+	// this long is a dead connection.
+	pollLimit = 90 * time.Second
+	// A post may take postLimit, and one second more for every bytesPerSecond of its body.
+	postLimit      = 60 * time.Second
+	bytesPerSecond = 128 << 10
+
+	defaultPingInterval = 10 * time.Second
+	minIdleConns        = 32
+)
+
+// Config says where the platform is and who calls.
+type Config struct {
+	URLs         protocol.Templates
+	WorkerID     string
+	Key          string        // sent as Authorization, as it is; empty for none
+	UserAgent    string        // "runpodctl-worker/1.0.0 (abcdef0) …"
+	Concurrency  int           // how many jobs at a time: as many connections are kept alive
+	PingInterval time.Duration // a ping may take twice as long
+
+	// Dial makes the connections; nil for the network.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+// Client calls the platform for one worker. It is safe for concurrent use.
+type Client struct {
+	urls      protocol.Templates
+	worker    string
+	key       string
+	agent     string
+	calls     *http.Client
+	heartbeat *http.Client
+}
+
+// New returns a Client. Nothing is sent before the first call.
+func New(cfg Config) *Client {
+	if cfg.PingInterval <= 0 {
+		cfg.PingInterval = defaultPingInterval
+	}
+	return &Client{
+		urls:   cfg.URLs,
+		worker: cfg.WorkerID,
+		key:    cfg.Key,
+		agent:  cfg.UserAgent,
+		// A job may run while the result before it is on its way, and two polls are always open.
+		calls: newHTTPClient(newTransport(max(2*cfg.Concurrency+2, minIdleConns), cfg.Dial), 0),
+		// Heartbeats share no connection with anything that could keep them waiting.
+		heartbeat: newHTTPClient(newTransport(1, cfg.Dial), 2*cfg.PingInterval),
+	}
+}
+
+// Close drops the connections that are kept alive.
+func (c *Client) Close() {
+	c.calls.CloseIdleConnections()
+	c.heartbeat.CloseIdleConnections()
+}
+
+func newHTTPClient(transport *http.Transport, timeout time.Duration) *http.Client {
+	return &http.Client{
+		Transport: transport,
+		Timeout:   timeout,
+		// Following a redirect would turn a post into a get, and show the key to another host.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+func newTransport(idle int, dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dial,
+		ForceAttemptHTTP2:     true,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		MaxIdleConns:          idle,
+		MaxIdleConnsPerHost:   idle,
+		IdleConnTimeout:       90 * time.Second,
+		// All calls share one HTTP/2 connection. If it dies without a word, only a ping notices.
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout:  15 * time.Second,
+			PingTimeout:      10 * time.Second,
+			WriteByteTimeout: 30 * time.Second,
+		},
+	}
+}
+
+// Ping tells the platform that the worker lives and which jobs it holds.
+func (c *Client) Ping(ctx context.Context, jobs []string) error {
+	url := c.urls.Heartbeat(c.worker, jobs)
+	if url == "" {
+		return protocol.ErrNoURL
+	}
+	_, err := c.send(ctx, c.heartbeat, request{call: "ping", method: http.MethodGet, url: url})
+	return err
+}

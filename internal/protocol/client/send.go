@@ -1,0 +1,131 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+const (
+	maxSmallAnswer = 1 << 20  // an answer that carries no job
+	maxDrained     = 64 << 10 // read to keep a connection; above that a new one is cheaper
+	maxQuoted      = 300      // bytes of a refusal that a message quotes
+)
+
+// request is one call.
+type request struct {
+	call   string // its name in errors
+	method string
+	url    string
+	job    string        // goes out as X-Request-ID
+	body   []byte        // of a post
+	limit  time.Duration // 0: the client's own timeout holds
+	most   int64         // bytes of the answer that are read, 0 for maxSmallAnswer
+}
+
+// send makes the call and returns the body of a 2xx answer; anything else is an error.
+func (c *Client) send(ctx context.Context, client *http.Client, r request) ([]byte, error) {
+	if r.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, r.limit)
+		defer cancel()
+	}
+	req, err := c.build(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, transportError(r.call, err)
+	}
+	defer func() {
+		_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
+		_ = resp.Body.Close()
+	}()
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		return nil, refusal(r.call, resp)
+	}
+	if r.method == http.MethodPost { // any 2xx settles a post, whatever a proxy wrote below it
+		return nil, nil
+	}
+	// The transport decodes the one encoding that it offers, gzip, and hides the header.
+	if enc := resp.Header.Get("Content-Encoding"); enc != "" {
+		return nil, &protocol.DecodeError{Call: r.call, Err: fmt.Errorf("it is encoded as %q, which was not asked for", enc)}
+	}
+	body, err := readAll(resp, r.most)
+	if err != nil {
+		return nil, transportError(r.call, err)
+	}
+	return body, nil
+}
+
+func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url, body)
+	if err != nil {
+		return nil, transportError(r.call, err)
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", c.key)
+	}
+	if c.agent != "" {
+		req.Header.Set("User-Agent", c.agent)
+	}
+	if r.job != "" {
+		req.Header.Set("X-Request-ID", r.job)
+	}
+	if r.method == http.MethodPost {
+		// The body is JSON; the platform is used to this type for it, and to a header named charset.
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header["charset"] = []string{"utf-8"}
+	}
+	return req, nil
+}
+
+// transportError leaves the URL out of the message: it is long, and may hold what nobody should log.
+func transportError(call string, err error) error {
+	var inURL *url.Error
+	if errors.As(err, &inURL) {
+		err = inURL.Err
+	}
+	return fmt.Errorf("%s: %w", call, err)
+}
+
+func refusal(call string, resp *http.Response) error {
+	// Without its body a refusal is still one, so a failure to read it changes nothing.
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuoted))
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
+	return &protocol.StatusError{
+		Call:       call,
+		Code:       resp.StatusCode,
+		RetryAfter: retryAfter(resp.Header.Get("Retry-After"), time.Now()),
+		HTML:       strings.HasPrefix(text, "<") || strings.Contains(resp.Header.Get("Content-Type"), "html"),
+		Body:       text,
+	}
+}
+
+func readAll(resp *http.Response, most int64) ([]byte, error) {
+	if most == 0 {
+		most = maxSmallAnswer
+	}
+	var buf bytes.Buffer
+	if size := resp.ContentLength; size > 0 && size <= most {
+		buf.Grow(int(size) + bytes.MinRead) // MinRead more, so that the end is seen without growing
+	}
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, most+1))
+	if err == nil && n > most {
+		err = fmt.Errorf("the answer has more than %d bytes", most)
+	}
+	return buf.Bytes(), err
+}

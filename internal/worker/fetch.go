@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+const (
+	// A take that was held for realHold is a long poll that found nothing, and is made again at once.
+	realHold = time.Second
+	// After a take that was refused or came back empty at once, the next waits between these. The longest,
+	// with its jitter, is how late a job is taken after the platform has recovered.
+	firstTakeDelay   = 500 * time.Millisecond
+	longestTakeDelay = 2 * time.Second
+)
+
+// fetch takes jobs for as long as ctx lasts. Only one take is open at any time, and nothing but room paces
+// them. open is the context of the takes: it outlives ctx by the linger.
+func (w *Worker) fetch(ctx, open context.Context) {
+	pace := delays(firstTakeDelay, longestTakeDelay, 1.5)
+	for {
+		n, busy := w.awaitRoom(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		began := time.Now()
+		jobs, err := w.platform.Take(open, n, busy)
+		started := w.start(jobs)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			w.complain("Failed to get job.", err)
+		}
+		if started > 0 || err == nil && time.Since(began) >= realHold {
+			pace.Reset()
+			continue
+		}
+		if !sleep(ctx, max(pace.NextBackOff(), asked(err))) {
+			return
+		}
+	}
+}
+
+// start runs the jobs of a take and returns how many were new.
+func (w *Worker) start(jobs []protocol.Job) (started int) {
+	if len(jobs) > 0 && context.Cause(w.fetching) == errExited {
+		w.log.Warn("Jobs that came after the handler's end are released.", slog.Int("jobs", len(jobs)))
+		return 0
+	}
+	for _, job := range jobs {
+		t := w.newTask(job)
+		if held := w.ledger.add(t); held != nil {
+			t.cancel(nil)
+			if held.offeredAgain.CompareAndSwap(false, true) {
+				held.log(slog.LevelWarn, "The platform handed out a job that this worker already holds; it is run once.")
+			}
+			continue
+		}
+		started++
+		w.tasks.Go(t.run)
+	}
+	return started
+}
+
+// linger is a context that ends a while after ctx, or with work.
+func linger(ctx, work context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	open, cancel := context.WithCancel(work)
+	stop := context.AfterFunc(ctx, func() {
+		if context.Cause(ctx) == errExited { // nobody could run what the open take brings
+			cancel()
+			return
+		}
+		time.AfterFunc(d, cancel)
+	})
+	return open, func() { stop(); cancel() }
+}

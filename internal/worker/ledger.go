@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+)
+
+// ledger is the state of the worker: the jobs that it answers for, from the take until the platform
+// has accepted the result, and the room for more.
+type ledger struct {
+	mu       sync.Mutex
+	changed  sync.Cond
+	tasks    map[string]*task
+	running  int // tasks whose handler is not back yet
+	slots    int
+	fetching bool
+	last     *task // the one whose post tells the platform to recycle the worker
+}
+
+func newLedger(slots int) *ledger {
+	l := &ledger{tasks: map[string]*task{}, slots: slots}
+	l.changed.L = &l.mu
+	return l
+}
+
+// update changes the state and wakes those who wait for a change.
+func (l *ledger) update(change func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change()
+	l.changed.Broadcast()
+}
+
+// wait returns true once the condition holds, false when ctx ends before. The lock is held.
+func (l *ledger) wait(ctx context.Context, holds func() bool) bool {
+	if holds() {
+		return true
+	}
+	stop := context.AfterFunc(ctx, func() { l.update(func() {}) })
+	defer stop()
+	for !holds() {
+		if ctx.Err() != nil {
+			return false
+		}
+		l.changed.Wait()
+	}
+	return true
+}
+
+// add enters a job that was taken. It returns the task in whose way it is if the id is held already.
+func (l *ledger) add(t *task) (held *task) {
+	l.update(func() {
+		if held = l.tasks[t.job.ID]; held == nil {
+			l.tasks[t.job.ID] = t
+			l.running++
+		}
+	})
+	return held
+}
+
+// back notes that the handler has returned.
+func (l *ledger) back(t *task) {
+	l.update(func() { t.back = true; l.running-- })
+}
+
+// settle forgets a job.
+func (l *ledger) settle(t *task) {
+	l.update(func() { delete(l.tasks, t.job.ID) })
+}
+
+// room is how many jobs can be taken. The lock is held.
+//
+// A slot is free when its handler is back, so that the next job runs while the result before it is on its
+// way. But results must not pile up: only as many as there are slots may be on their way; one more
+// keeps the slot that it came from, and so does each whose delivery has failed and is tried again.
+func (l *ledger) room() int {
+	failing := 0
+	for _, t := range l.tasks {
+		if t.back && t.failing {
+			failing++
+		}
+	}
+	undelivered := len(l.tasks) - l.running
+	return l.slots - l.running - max(failing, undelivered-l.slots)
+}
+
+// awaitRoom waits for room, and tells how much there is and whether the worker holds any job.
+func (l *ledger) awaitRoom(ctx context.Context) (room int, busy bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.wait(ctx, func() bool { return l.room() > 0 }) {
+		return 0, true
+	}
+	return l.room(), len(l.tasks) > 0
+}
+
+// awaitEmpty waits until every job is settled.
+func (l *ledger) awaitEmpty(ctx context.Context) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.wait(ctx, func() bool { return len(l.tasks) == 0 })
+}
+
+// awaitLast tells whether t, whose handler is back, makes the last post of this worker. For the one that
+// does it returns only when every other job is settled.
+func (l *ledger) awaitLast(ctx context.Context, t *task) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wait(ctx, func() bool { return !l.fetching || l.running > 0 })
+	if l.running > 0 || l.last != nil {
+		return false
+	}
+	l.last = t
+	return l.wait(ctx, func() bool { return len(l.tasks) == 1 })
+}
+
+// find returns the task of a job that is held.
+func (l *ledger) find(id string) *task {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tasks[id]
+}
+
+// ids are the jobs that are held, sorted.
+func (l *ledger) ids() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Sorted(maps.Keys(l.tasks))
+}
+
+// resize sets the number of slots and returns the old one.
+func (l *ledger) resize(slots int) (old int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	old = l.slots
+	if slots != old {
+		l.slots = slots
+		l.changed.Broadcast()
+	}
+	return old
+}
+
+func (l *ledger) setFetching(on bool) { l.update(func() { l.fetching = on }) }
+
+// setFailing notes whether the last post for a job failed.
+func (l *ledger) setFailing(t *task, failing bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.failing != failing {
+		t.failing = failing
+		l.changed.Broadcast()
+	}
+}

@@ -1,0 +1,65 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+// repeatAfter is how long an error that keeps coming back is not logged again.
+const repeatAfter = time.Minute
+
+// limiter lets the first of many equal messages through.
+type limiter struct {
+	mu   sync.Mutex
+	seen map[string]time.Time
+}
+
+func (l *limiter) allow(key string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if at, ok := l.seen[key]; ok && now.Sub(at) < repeatAfter {
+		return false
+	}
+	for k, at := range l.seen { // the map holds no more than what was said within a minute
+		if now.Sub(at) >= repeatAfter {
+			delete(l.seen, k)
+		}
+	}
+	if l.seen == nil {
+		l.seen = map[string]time.Time{}
+	}
+	l.seen[key] = now
+	return true
+}
+
+// complain logs an error at warn, but the same one only once in a while.
+func (w *Worker) complain(msg string, err error, attrs ...slog.Attr) {
+	level := slog.LevelWarn
+	if !w.limit.allow(msg + "\x00" + kind(err)) {
+		level = slog.LevelDebug
+	}
+	w.log.LogAttrs(context.Background(), level, msg, append(attrs, slog.Any("error", err))...)
+}
+
+// kind is what equal errors have in common. The text of a network error names ports that change with every
+// attempt; what lies at the bottom of it does not.
+func kind(err error) string {
+	var status *protocol.StatusError
+	if errors.As(err, &status) {
+		return (&protocol.StatusError{Call: status.Call, Code: status.Code}).Error()
+	}
+	var decode *protocol.DecodeError
+	if errors.As(err, &decode) {
+		return decode.Call + ": decode"
+	}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		err = inner
+	}
+	return err.Error()
+}

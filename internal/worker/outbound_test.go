@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/worker/apidouble"
+)
+
+// counting yields the numbers below n.
+func counting(n int, yielded *atomic.Int64) handleFunc {
+	return func(_ context.Context, _ protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+		for i := range n {
+			if err := sink.Chunk(json.RawMessage(fmt.Sprint(i))); err != nil {
+				return protocol.Outcome{Error: "stopped: " + err.Error(), Stream: true}, nil
+			}
+			if yielded != nil {
+				yielded.Add(1)
+			}
+		}
+		return protocol.Outcome{Output: json.RawMessage(`[]`), Stream: true}, nil
+	}
+}
+
+// RD-05
+func TestStream_OrderWithoutGaps(t *testing.T) {
+	bubble(t, Config{}, counting(200, nil), func(r *rig) {
+		r.api.On(apidouble.Stream, func(apidouble.Call) *apidouble.Reply {
+			if rand.N(5) == 0 {
+				return &apidouble.Reply{Status: 503}
+			}
+			return &apidouble.Reply{Delay: rand.N(300 * time.Millisecond), Usual: true}
+		})
+		offer(r, "j")
+		r.start()
+		done := r.results(30*time.Minute, 1)[0]
+		require.Equal(r, "true", done.Query.Get("isStream"))
+		chunks := r.api.Accepted(apidouble.Stream)
+		require.Len(r, chunks, 200)
+		for i, c := range chunks {
+			require.Equal(r, fmt.Sprintf(`{"output":%d}`, i), c.Body)
+			require.Equal(r, "false", c.Query.Get("isStream"))
+			require.True(r, c.At.Before(done.At))
+		}
+	})
+}
+
+// RD-05
+func TestStream_BackPressure(t *testing.T) {
+	t.Run("number", func(t *testing.T) {
+		var yielded atomic.Int64
+		bubble(t, Config{}, counting(1000, &yielded), func(r *rig) {
+			r.api.On(apidouble.Stream, func(apidouble.Call) *apidouble.Reply {
+				return &apidouble.Reply{Delay: time.Second, Usual: true}
+			})
+			offer(r, "j")
+			r.start()
+			for range 50 {
+				time.Sleep(time.Second)
+				require.LessOrEqual(r, yielded.Load(), int64(len(r.api.Accepted(apidouble.Stream))+maxQueuedItems+1))
+			}
+		})
+	})
+	t.Run("bytes", func(t *testing.T) {
+		var yielded atomic.Int64
+		item := json.RawMessage(`"` + strings.Repeat("x", protocol.MaxChunk-100) + `"`)
+		bubble(t, Config{}, func(_ context.Context, _ protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+			for sink.Chunk(item) == nil {
+				yielded.Add(1)
+			}
+			return protocol.Outcome{}, nil
+		}, func(r *rig) {
+			r.api.On(apidouble.Stream, func(apidouble.Call) *apidouble.Reply {
+				return &apidouble.Reply{Delay: time.Minute, Usual: true}
+			})
+			offer(r, "j")
+			r.start()
+			time.Sleep(30 * time.Second)
+			require.LessOrEqual(r, yielded.Load(), int64(maxQueuedBytes/len(item)+1))
+		})
+	})
+}
+
+func TestStream_ItemTooLarge(t *testing.T) {
+	big := json.RawMessage(`"` + strings.Repeat("x", protocol.MaxChunk) + `"`)
+	bubble(t, Config{}, func(_ context.Context, _ protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+		_ = sink.Chunk(json.RawMessage(`1`))
+		if sink.Chunk(big) == nil {
+			return protocol.Outcome{}, errors.New("taken")
+		}
+		return protocol.Outcome{Output: json.RawMessage(`[]`), Stream: true}, nil
+	}, func(r *rig) {
+		offer(r, "j")
+		r.start()
+		body := r.results(time.Second, 1)[0].Body
+		require.Contains(r, body, fmt.Sprint(len(big)+chunkFrame))
+		require.Contains(r, body, fmt.Sprint(protocol.MaxChunk))
+		require.Len(r, r.api.Accepted(apidouble.Stream), 1)
+	})
+}
+
+func TestStream_ThatCannotBePosted(t *testing.T) {
+	tests := map[string]struct {
+		reply     *apidouble.Reply // nil: the platform has no stream URL
+		aggregate bool
+		want      string // in the result
+		warnings  int
+	}{
+		"no URL, aggregate":    {nil, true, `"output":[]`, 1},
+		"no URL, no aggregate": {nil, false, "the stream could not be posted", 1},
+		"400, aggregate":       {&apidouble.Reply{Status: 400}, true, `"output":[]`, 2},
+		"400, no aggregate":    {&apidouble.Reply{Status: 400}, false, "the stream could not be posted", 0},
+		"404":                  {&apidouble.Reply{Status: 404}, false, "stopped", 2},
+		"410":                  {&apidouble.Reply{Status: 410}, true, "stopped", 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{}, counting(50, nil), func(r *rig) {
+				r.handler.ready.Aggregate = tt.aggregate
+				if tt.reply == nil {
+					r.withoutURLs()
+				} else {
+					r.api.On(apidouble.Stream, func(apidouble.Call) *apidouble.Reply { return tt.reply })
+				}
+				offer(r, "j1", "j2")
+				r.start()
+				for _, post := range r.results(time.Minute, 2) {
+					require.Contains(r, post.Body, tt.want)
+				}
+				require.LessOrEqual(r, len(r.api.Calls(apidouble.Stream)), 2, "one for each job")
+				require.Len(r, r.logs.atLeast(slog.LevelWarn), tt.warnings)
+			})
+		})
+	}
+}
+
+// HC-13
+func TestProgress_NeverAfterTheEnd(t *testing.T) {
+	var leaked atomic.Pointer[protocol.Sink]
+	bubble(t, Config{}, func(_ context.Context, _ protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+		leaked.Store(&sink)
+		for i := range 20 {
+			sink.Progress(json.RawMessage(fmt.Sprint(i)))
+			if i%5 == 0 {
+				time.Sleep(100 * time.Millisecond)
+			}
+		}
+		return protocol.Outcome{Output: json.RawMessage(`"end"`)}, nil
+	}, func(r *rig) {
+		r.api.On(apidouble.Progress, func(apidouble.Call) *apidouble.Reply {
+			return &apidouble.Reply{Delay: rand.N(500 * time.Millisecond), Usual: true}
+		})
+		offer(r, "j")
+		r.start()
+		done := r.results(time.Minute, 1)[0]
+		time.Sleep(2 * time.Second)
+		for range 3 {
+			(*leaked.Load()).Progress(json.RawMessage(`"late"`))
+			require.Error(r, (*leaked.Load()).Chunk(json.RawMessage(`"late"`)))
+		}
+		time.Sleep(2 * time.Second)
+		last := -1
+		posts := r.api.Calls(apidouble.Progress)
+		require.NotEmpty(r, posts)
+		for _, c := range posts {
+			require.True(r, c.At.Before(done.At))
+			var body struct{ Output int }
+			require.NoError(r, json.Unmarshal([]byte(c.Body), &body))
+			require.Greater(r, body.Output, last)
+			last = body.Output
+		}
+		require.Len(r, r.logs.atLeast(slog.LevelWarn), 1)
+	})
+}
+
+// Progress that hangs holds neither the stream nor the result for long.
+func TestProgress_HangingPost(t *testing.T) {
+	bubble(t, Config{}, func(_ context.Context, _ protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+		sink.Progress(json.RawMessage(`1`))
+		return protocol.Outcome{}, sink.Chunk(json.RawMessage(`2`))
+	}, func(r *rig) {
+		r.api.On(apidouble.Progress, func(apidouble.Call) *apidouble.Reply {
+			return &apidouble.Reply{Delay: time.Hour}
+		})
+		offer(r, "j")
+		r.start()
+		r.results(progressLimit+time.Second, 1)
+		require.Len(r, r.api.Accepted(apidouble.Stream), 1)
+	})
+}

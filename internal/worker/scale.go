@@ -1,0 +1,67 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	// While all slots are busy the handler is asked this often how many there should be.
+	scaleInterval = time.Second
+	// An answer that takes longer would hold up the next take.
+	scaleLimit = 2 * time.Second
+)
+
+// awaitRoom waits until jobs can be taken, and asks the handler meanwhile how many it wants at a time.
+func (w *Worker) awaitRoom(ctx context.Context) (room int, busy bool) {
+	if w.scaler == nil {
+		return w.ledger.awaitRoom(ctx)
+	}
+	for ctx.Err() == nil {
+		tick, cancel := context.WithTimeout(ctx, scaleInterval)
+		w.ledger.awaitRoom(tick)
+		cancel()
+		w.rescale(ctx)
+		w.ledger.mu.Lock()
+		room, busy = w.ledger.room(), len(w.ledger.tasks) > 0
+		w.ledger.mu.Unlock()
+		if room > 0 {
+			return room, busy
+		}
+	}
+	return 0, true
+}
+
+// rescale asks the handler for its concurrency. An answer that makes no sense changes nothing.
+func (w *Worker) rescale(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, scaleLimit)
+	defer cancel()
+	current := int(w.concurrency.Load())
+	wanted, err := w.scaler.Concurrency(limited, current)
+	switch {
+	case ctx.Err() != nil: // nobody wants the answer any more
+		return
+	case err != nil:
+	case wanted < 1 || wanted > MaxConcurrency:
+		err = fmt.Errorf("%d is not within 1 and %d", wanted, MaxConcurrency)
+	default:
+		w.concurrency.Store(int64(wanted))
+		w.resize()
+		return
+	}
+	w.complain("The concurrency function gave no usable answer; the last one stays.", err, slog.Int("concurrency", current))
+}
+
+// resize brings the number of slots up to date.
+func (w *Worker) resize() {
+	slots := int(w.concurrency.Load())
+	limit := w.handler.Limit()
+	if limit > 0 {
+		slots = min(slots, limit)
+	}
+	if old := w.ledger.resize(slots); old != slots {
+		w.log.Info("The number of jobs at a time has changed.", slog.Int("from", old), slog.Int("to", slots), slog.Int("handler_limit", limit))
+	}
+}

@@ -1,0 +1,47 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+const (
+	stopInterval     = time.Second // at least, from one call to the next
+	longestStopDelay = 30 * time.Second
+)
+
+// watchStops cancels the jobs that the platform wants stopped, for as long as ctx lasts.
+func (w *Worker) watchStops(ctx context.Context) {
+	pace := delays(stopInterval, longestStopDelay, 2)
+	for {
+		began := time.Now()
+		ids, err := w.platform.Stops(ctx)
+		if errors.Is(err, protocol.ErrNoURL) {
+			w.log.Info("Single jobs cannot be stopped: the URL of the stop channel does not follow from that of the takes.")
+			return
+		}
+		for _, id := range ids {
+			if t := w.ledger.find(id); t != nil { // any other is a job that has ended, or never was here
+				t.log(slog.LevelInfo, "The platform stops the job.")
+				t.cancel(errStopped)
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		pause := stopInterval - time.Since(began)
+		if err == nil {
+			pace.Reset()
+		} else {
+			w.complain("Failed to ask for jobs to stop.", err)
+			pause = max(pause, pace.NextBackOff(), asked(err))
+		}
+		if !sleep(ctx, pause) {
+			return
+		}
+	}
+}
