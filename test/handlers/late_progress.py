@@ -1,4 +1,5 @@
-"""Reports 20 steps and returns at once; a thread that outlives the job reports one more."""
+"""Reports a first step and waits for the gate, then reports 19 more and returns at once. A thread that
+outlives the job reports one more."""
 
 import pathlib
 import threading
@@ -14,8 +15,11 @@ def report_late(job):
 
 
 def handler(job):
+    runpod.serverless.progress_update(job, 0)
+    while not pathlib.Path(job["input"]["gate"]).exists():
+        time.sleep(0.01)
     threading.Thread(target=report_late, args=(job,), daemon=True).start()
-    for step in range(20):
+    for step in range(1, 20):
         runpod.serverless.progress_update(job, step)
     return "done"
 
