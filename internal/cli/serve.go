@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -32,6 +33,11 @@ const (
 )
 
 const maxWorkers = 256
+
+const (
+	gcPercent     = 400
+	gcMemoryLimit = 1 << 30
+)
 
 const drainsFirst = "the jobs at hand are finished first"
 
@@ -177,6 +183,7 @@ func (s *session) readKey(c *cli.Context, log *slog.Logger) (string, error) {
 func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
 	life, endLife := watchSignals(s.Process, log, drainsFirst)
 	defer endLife()
+	s.relaxGC()
 	local, err := startLocal(o.host, o.port, o.emulator, log)
 	if err != nil {
 		return err
@@ -202,6 +209,16 @@ func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
 		return nil
 	}
 	return s.serveWorkers(o, local.base, life, log)
+}
+
+// relaxGC trades memory for speed: what a queue holds is marked again at every collection, although most of what is
+// allocated meanwhile is short-lived. Near the limit the collector works as hard as ever. GOGC has the last word.
+func (s *session) relaxGC() {
+	if _, set := s.Lookup("GOGC"); set {
+		return
+	}
+	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(gcMemoryLimit)
 }
 
 // serveWorkers runs the workers of all endpoints until the lifecycle ends, or one cannot be kept running.

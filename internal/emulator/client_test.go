@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -99,6 +100,9 @@ func TestSubmissions(t *testing.T) {
 		"null input":        {"/run", `{"input":null}`, 400, problem(400, "bad request: input: is missing")},
 		"no JSON":           {"/run", `{"input":`, 400, problem(400, "bad request: body: unexpected end of JSON input")},
 		"no body":           {"/run", ``, 400, problem(400, "bad request: body: unexpected end of JSON input")},
+		"null s3":           {"/run", `{"input":1,"s3Config":null,"webhook":null,"policy":null}`, 200, `,"input":1}`},
+		"an array":          {"/run", `[1]`, 400, problem(400, "bad request: body: cannot be a JSON array")},
+		"ttl as text":       {"/run", `{"input":1,"policy":{"ttl":"1h"}}`, 400, problem(400, "bad request: policy.ttl: cannot be a JSON string")},
 		"short execution":   {"/run", `{"input":1,"policy":{"executionTimeout":4999}}`, 400, problem(400, "bad request: policy.executionTimeout: must be between 5000 and 604800000 milliseconds, not 4999")},
 		"long ttl":          {"/run", `{"input":1,"policy":{"ttl":604800001}}`, 400, problem(400, "bad request: policy.ttl: must be between 10000 and 604800000 milliseconds, not 604800001")},
 		"too large":         {"/run", big(protocol.MaxRunBody + 1), 400, problem(400, "bad request: body: exceeded max body size of 10MiB")},
@@ -334,4 +338,26 @@ func TestNewRefusesBadEndpoints(t *testing.T) {
 		_, err := emulator.New(emulator.Options{Endpoints: ids})
 		require.ErrorContains(t, err, "endpoint id")
 	}
+}
+
+// Whatever is submitted is refused, or handed out as one valid object around the input as it was sent.
+func FuzzSubmit(f *testing.F) {
+	for _, s := range []string{`{"input":{"a":1}}`, `{"input":0,"webhook":"h","s3Config":{}}`, `{"input":1,"policy":{"ttl":10000}}`, `[]`, `null`, ``} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := newRig(t, emulator.Options{})
+		code, answer := r.call("POST", "/run", string(body))
+		if code == http.StatusBadRequest {
+			return
+		}
+		require.Equal(t, http.StatusOK, code)
+		var job struct {
+			ID    string
+			Input json.RawMessage
+		}
+		require.NoError(t, json.Unmarshal([]byte(r.ok("GET", "/job-take/w1?", "")), &job))
+		require.Equal(t, idOf(t, answer), job.ID)
+		require.Contains(t, strings.ToValidUTF8(string(body), "\uFFFD"), string(job.Input))
+	})
 }

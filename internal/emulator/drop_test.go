@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/internal/protocol"
 )
 
 // network is an Emulator behind real connections, with a count of what its workers did.
@@ -131,6 +132,17 @@ func (n *network) counts(t *testing.T) (ended int) {
 		return h.Jobs.InProgress+h.Jobs.InQueue == 0
 	}, 30*time.Second, 10*time.Millisecond)
 	return ended
+}
+
+// A body that is too large is read away, so that its sender sees the refusal and not a reset.
+func TestRefusalsArriveOverTheNetwork(t *testing.T) {
+	n := newNetwork(t, emulator.Options{})
+	for path, limit := range map[string]int{"/run": protocol.MaxRunBody, "/job-done/w/j?": protocol.MaxResult, "/job-stream/w/j?": protocol.MaxChunk} {
+		code, answer, err := n.do(t.Context(), "POST", path, `{"input":"`+strings.Repeat("x", limit)+`"}`)
+		require.NoError(t, err, path)
+		require.Equal(t, http.StatusBadRequest, code, path)
+		require.Contains(t, string(answer), "exceeded max body size", path)
+	}
 }
 
 func TestDroppedConnections(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"sync"
 	"time"
 
 	"runpodctl-worker/internal/emulator/store"
@@ -22,6 +23,7 @@ type Emulator struct {
 	standard  *endpoint // answers where a path names none
 	handler   http.Handler
 	done      chan struct{}
+	close     sync.Once
 }
 
 // endpoint is one queue with all that belongs to it.
@@ -81,14 +83,16 @@ func (e *Emulator) Run(ctx context.Context) {
 	}
 }
 
-// Close ends Run and all held calls: each is answered with what there is. Call it once, before shutting
-// down the HTTP server, which would otherwise wait for them.
+// Close ends Run and all held calls: each is answered with what there is. Call it before shutting down
+// the HTTP server, which would otherwise wait for them.
 func (e *Emulator) Close() error {
-	close(e.done)
 	var err error
-	for _, ep := range e.endpoints {
-		ep.stops.close()
-		err = errors.Join(err, ep.store.Close())
-	}
+	e.close.Do(func() {
+		close(e.done)
+		for _, ep := range e.endpoints {
+			ep.stops.close()
+			err = errors.Join(err, ep.store.Close())
+		}
+	})
 	return err
 }

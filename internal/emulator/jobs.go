@@ -72,7 +72,7 @@ func (ep *endpoint) cancel(c echo.Context) error {
 func (ep *endpoint) retry(c echo.Context) error {
 	job, err := ep.store.Requeue(c.Request().Context(), c.Param("job"))
 	if errors.Is(err, store.ErrNotFailed) {
-		return protocol.BadRequest("job: only FAILED and TIMED_OUT jobs can be retried, this one is " + string(job.Status))
+		return protocol.BadRequestError("job: only FAILED and TIMED_OUT jobs can be retried, this one is " + string(job.Status))
 	}
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ type Options struct {
 	SyncRetention time.Duration // of a result of runsync (1m)
 
 	SweepEvery time.Duration // how often time limits are looked at (1s)
-	WorkerSeen time.Duration // how long a silent worker counts in /health (30s)
+	WorkerSeen time.Duration // how long a silent worker counts in /health; more than TakeHold (30s)
 
 	// OmitEmptyInput hands a job with the input {} out without its input, as the hosted platform
 	// does. The official worker then drops the job, which serves nobody locally.

@@ -51,11 +51,16 @@ func (s *stops) retract(worker, id string) {
 	}
 }
 
-// wait returns the worker's stops, as soon as there are any.
+// wait returns the worker's stops, as soon as there are any. Those that get lost on the way to it are
+// posted again when it goes on naming their jobs in its pings.
 func (s *stops) wait(ctx context.Context, worker string, hold time.Duration) []string {
 	s.mu.Lock()
 	b := s.box(worker)
-	if len(b.pending) > 0 || s.closed || ctx.Err() != nil {
+	if ctx.Err() != nil {
+		s.mu.Unlock()
+		return nil
+	}
+	if len(b.pending) > 0 || s.closed {
 		ids := b.pending
 		b.pending = nil
 		s.mu.Unlock()

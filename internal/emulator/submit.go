@@ -59,11 +59,11 @@ func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention tim
 		return store.Job{}, err
 	}
 	var s submission
-	if err := json.Unmarshal(body, &s); err != nil {
-		return store.Job{}, protocol.BadRequest("body: " + err.Error())
+	if err := server.Decode(body, &s); err != nil {
+		return store.Job{}, err
 	}
-	if len(s.Input) == 0 || string(s.Input) == "null" {
-		return store.Job{}, protocol.BadRequest("input: is missing")
+	if isNull(s.Input) {
+		return store.Job{}, protocol.BadRequestError("input: is missing")
 	}
 	policy := store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries}
 	o := ep.opts
@@ -83,7 +83,7 @@ func within(name string, ms int64, standard, low, high time.Duration) (time.Dura
 		return standard, nil
 	}
 	if ms < low.Milliseconds() || ms > high.Milliseconds() {
-		return 0, protocol.BadRequest(fmt.Sprintf("%s: must be between %d and %d milliseconds, not %d",
+		return 0, protocol.BadRequestError(fmt.Sprintf("%s: must be between %d and %d milliseconds, not %d",
 			name, low.Milliseconds(), high.Milliseconds(), ms))
 	}
 	return time.Duration(ms) * time.Millisecond, nil
@@ -96,7 +96,7 @@ func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
 	if !omitEmpty || !isEmptyObject(s.Input) {
 		b = append(append(b, `,"input":`...), s.Input...)
 	}
-	if len(s.S3Config) > 0 {
+	if !isNull(s.S3Config) {
 		b = append(append(b, `,"s3Config":`...), s.S3Config...)
 	}
 	if s.Webhook != "" {
@@ -104,6 +104,8 @@ func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
 	}
 	return append(b, '}')
 }
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
 func isEmptyObject(raw []byte) bool {
 	var object map[string]json.RawMessage
@@ -121,7 +123,7 @@ func (ep *endpoint) wait(c echo.Context, standard time.Duration) (time.Duration,
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		return 0, protocol.BadRequest("wait: not a number of milliseconds")
+		return 0, protocol.BadRequestError("wait: not a number of milliseconds")
 	}
 	ms = min(max(ms, ep.opts.MinWait.Milliseconds()), ep.opts.MaxWait.Milliseconds())
 	return time.Duration(ms) * time.Millisecond, nil

@@ -32,10 +32,12 @@ func (ep *endpoint) sweep(ctx context.Context) {
 
 // overdue tells people, and the worker if it may still be at it, of a job whose time was over.
 func (ep *endpoint) overdue(d *store.Due) {
-	job, log := &d.Job, ep.opts.Log.With("job", d.Job.ID, "worker", d.Job.Worker)
+	job := &d.Job
+	if d.Gone && job.Status.Terminal() {
+		return // a result that was kept long enough
+	}
+	log := ep.opts.Log.With("job", job.ID, "worker", job.Worker)
 	switch {
-	case d.Gone && job.Status.Terminal():
-		log.Debug("a result was kept long enough")
 	case d.Gone:
 		log.Warn("a job was deleted in state "+string(job.Status)+": its ttl was over", "ttl", job.Policy.TTL)
 		ep.stop(job)

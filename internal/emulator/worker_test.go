@@ -32,7 +32,7 @@ func TestLiteralWorkerID(t *testing.T) {
 		id := idOf(t, r.ok("GET", "/v2/IDE/job-take/$RUNPOD_POD_ID&job_in_progress=0", ""))
 		r.ok("GET", "/v2/IDE/ping/abc?job_id="+id, "")
 		r.ok("POST", "/v2/IDE/job-done/abc/"+id+"?gpu=$RUNPOD_GPU_TYPE_ID&isStream=false", `{"output":1}`)
-		require.Contains(t, <-got, `"status":"COMPLETED"`)
+		require.Contains(t, <-got, `"status":"COMPLETED","workerId":"abc"`)
 	})
 }
 

@@ -45,10 +45,10 @@ var (
 	ErrNotHolder  = errors.New("job is with another worker") // it was redelivered meanwhile
 )
 
-// BadRequest is a refusal of the caller's data; its text is for the caller.
-type BadRequest string
+// BadRequestError is a refusal of the caller's data; its text is for the caller.
+type BadRequestError string
 
-func (e BadRequest) Error() string { return "bad request: " + string(e) }
+func (e BadRequestError) Error() string { return "bad request: " + string(e) }
 
 // Problem is the error body of the hosted API.
 type Problem struct {

@@ -269,8 +269,9 @@ func holderEnds(t *testing.T, b *bench) {
 func nameless(t *testing.T, b *bench) {
 	b.add(t, "a", "b")
 	b.take(t, "$RUNPOD_POD_ID", 1)
-	_, err := b.Finish(b.ctx, "a", "w", ok(`1`))
+	job, err := b.Finish(b.ctx, "a", "w", ok(`1`))
 	require.NoError(t, err)
+	require.Equal(t, "w", job.Worker)
 	b.take(t, "w", 1)
 	_, err = b.Finish(b.ctx, "b", "$RUNPOD_POD_ID", ok(`1`))
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ type Memory struct {
 
 	mu     sync.Mutex
 	jobs   map[string]*record
-	queue  list.List // of *record, waiting to be taken
+	queue  line      // waiting to be taken
 	takers list.List // of *taker, waiting for jobs; never both are non-empty
 	clock  deadlines // of all records
 	log    history
@@ -34,7 +34,9 @@ type record struct {
 	leaseEnd time.Time
 	chunks   []json.RawMessage // not drained yet
 	waiters  []*waiter
-	place    *list.Element // in the queue, nil elsewhere
+	queued   bool
+	prev     *record // in the queue
+	next     *record
 	deadline time.Time
 	index    int // in the heap of deadlines
 	gone     bool
@@ -60,7 +62,7 @@ func (m *Memory) Enqueue(_ context.Context, job Job) (Job, error) {
 	m.log.add(r)
 	r.deadline = r.nextDeadline()
 	heap.Push(&m.clock, r)
-	r.place = m.queue.PushBack(r)
+	m.queue.pushBack(r)
 	queued := r.Job
 	m.dispatch()
 	return queued, nil
@@ -86,7 +88,7 @@ func (m *Memory) Counts(context.Context) (Counts, error) {
 		busy[worker] = n
 	}
 	return Counts{
-		InQueue: m.queue.Len(), InProgress: m.running,
+		InQueue: m.queue.len, InProgress: m.running,
 		Completed: m.completed, Failed: m.failed, Retried: m.retried,
 		Busy: busy,
 	}, nil
@@ -111,9 +113,8 @@ func (m *Memory) Purge(context.Context) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
-	for e := m.queue.Front(); e != nil; e = m.queue.Front() {
-		m.remove(e.Value.(*record))
-		n++
+	for ; m.queue.first != nil; n++ {
+		m.remove(m.queue.first)
 	}
 	return n, nil
 }
@@ -153,9 +154,8 @@ func (m *Memory) remove(r *record) {
 // leave takes a record out of the queue, or from its worker.
 func (m *Memory) leave(r *record) {
 	switch {
-	case r.place != nil:
-		m.queue.Remove(r.place)
-		r.place = nil
+	case r.queued:
+		m.queue.remove(r)
 	case r.Status == protocol.InProgress:
 		m.running--
 		if m.busy[r.Worker]--; m.busy[r.Worker] <= 0 {

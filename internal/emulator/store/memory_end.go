@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -22,6 +20,9 @@ func (m *Memory) Finish(_ context.Context, id, worker string, end End) (Job, err
 		return r.Job, protocol.ErrNotHolder
 	}
 	m.end(r, end)
+	if isPlaceholder(r.Worker) && worker != "" {
+		r.Worker = worker
+	}
 	return r.Job, nil
 }
 
@@ -52,125 +53,9 @@ func (m *Memory) Requeue(_ context.Context, id string) (Job, error) {
 	}
 	r.Job = Job{ID: r.ID, Payload: r.Payload, Policy: r.Policy, Status: protocol.InQueue, Created: r.Created}
 	r.chunks = nil
-	r.place = m.queue.PushBack(r)
+	m.queue.pushBack(r)
 	m.reschedule(r)
 	queued := r.Job
 	m.dispatch()
 	return queued, nil
-}
-
-// Progress implements Store.
-func (m *Memory) Progress(_ context.Context, id, worker string, value json.RawMessage) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.held(id, worker)
-	if err != nil {
-		return err
-	}
-	r.Output = value
-	return nil
-}
-
-// AppendChunks implements Store.
-func (m *Memory) AppendChunks(_ context.Context, id, worker string, chunks ...json.RawMessage) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.held(id, worker)
-	if err != nil {
-		return err
-	}
-	r.chunks = append(r.chunks, chunks...)
-	r.wake(false)
-	return nil
-}
-
-// held is a job that a worker reports on while it runs. The report is also a sign of life.
-func (m *Memory) held(id, worker string) (*record, error) {
-	r, err := m.find(id)
-	switch {
-	case err != nil:
-		return nil, err
-	case r.Status.Terminal():
-		return nil, protocol.ErrJobSettled
-	case r.Status != protocol.InProgress || !r.heldBy(worker):
-		return nil, protocol.ErrNotHolder
-	}
-	r.renew(m.now())
-	m.reschedule(r)
-	return r, nil
-}
-
-// DrainChunks implements Store.
-func (m *Memory) DrainChunks(_ context.Context, id string) (Job, []json.RawMessage, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, err := m.find(id)
-	if err != nil {
-		return Job{}, nil, err
-	}
-	chunks := r.chunks
-	r.chunks = nil
-	return r.Job, chunks, nil
-}
-
-// waiter is a Wait that waits.
-type waiter struct {
-	until Until
-	ready chan struct{}
-}
-
-// Wait implements Store.
-func (m *Memory) Wait(ctx context.Context, id string, until Until, wait time.Duration) (Job, error) {
-	m.mu.Lock()
-	r, err := m.find(id)
-	if err != nil {
-		m.mu.Unlock()
-		return Job{}, err
-	}
-	come := r.Status.Terminal() || until == EndedOrChunk && len(r.chunks) > 0
-	if come || wait <= 0 || m.closed {
-		defer m.mu.Unlock()
-		return r.Job, nil
-	}
-	w := &waiter{until: until, ready: make(chan struct{})}
-	r.waiters = append(r.waiters, w)
-	m.mu.Unlock()
-
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-w.ready:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r.forget(w)
-	if r, err = m.find(id); err != nil {
-		return Job{}, err
-	}
-	return r.Job, nil
-}
-
-// wake ends the waits for a chunk, and at the end of the job all of them.
-func (r *record) wake(ended bool) {
-	rest := r.waiters[:0]
-	for _, w := range r.waiters {
-		if ended || w.until == EndedOrChunk {
-			close(w.ready)
-		} else {
-			rest = append(rest, w)
-		}
-	}
-	clear(r.waiters[len(rest):])
-	r.waiters = rest
-}
-
-func (r *record) forget(w *waiter) {
-	for i, other := range r.waiters {
-		if other == w {
-			r.waiters = append(r.waiters[:i], r.waiters[i+1:]...)
-			return
-		}
-	}
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"runpodctl-worker/internal/protocol"
@@ -53,11 +52,10 @@ func (m *Memory) takeNow(t Take) []Job {
 	var jobs []Job
 	now := m.now()
 	for len(jobs) < t.Max {
-		first := m.queue.Front()
-		if first == nil {
+		r := m.queue.first
+		if r == nil {
 			break
 		}
-		r := first.Value.(*record)
 		if r.expired(now) {
 			m.remove(r)
 			continue
@@ -110,63 +108,6 @@ func (m *Memory) Untake(_ context.Context, worker string, ids []string) error {
 func (m *Memory) toFront(r *record) {
 	m.leave(r)
 	r.Status = protocol.InQueue
-	r.place = m.queue.PushFront(r)
+	m.queue.pushFront(r)
 	m.reschedule(r)
-}
-
-// Renew implements Store.
-func (m *Memory) Renew(_ context.Context, worker string, ids []string) (lost []string, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	for _, id := range ids {
-		r, err := m.find(id)
-		switch {
-		case err != nil, !r.heldBy(worker):
-			lost = append(lost, id)
-		case r.Status == protocol.Completed: // its own result has overtaken the ping
-		case r.Status.Terminal():
-			lost = append(lost, id)
-		case r.Status == protocol.InProgress:
-			r.renew(now)
-			m.reschedule(r)
-		}
-	}
-	return lost, nil
-}
-
-func (r *record) renew(now time.Time) { r.leaseEnd = now.Add(r.lease) }
-
-// heldBy reports whether a worker is the last that took a job. A worker that was given a URL
-// template without its id calls itself "$RUNPOD_POD_ID" on some routes and by its id on others, so
-// such a name stands for any.
-func (r *record) heldBy(worker string) bool {
-	if r.Started.IsZero() {
-		return false
-	}
-	return r.Worker == worker || strings.HasPrefix(r.Worker, "$") || strings.HasPrefix(worker, "$")
-}
-
-// history keeps the records in the order of submission.
-type history struct {
-	records []*record
-	dropped int
-}
-
-func (h *history) add(r *record) { h.records = append(h.records, r) }
-
-// drop forgets a record: its data now, its slot when half of the slots are dead.
-func (h *history) drop(r *record) {
-	r.gone = true
-	r.Payload, r.Output, r.chunks = nil, nil, nil
-	if h.dropped++; h.dropped <= len(h.records)/2 {
-		return
-	}
-	live := make([]*record, 0, len(h.records)-h.dropped)
-	for _, r := range h.records {
-		if !r.gone {
-			live = append(live, r)
-		}
-	}
-	h.records, h.dropped = live, 0
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"crypto/subtle"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,7 +54,7 @@ func Authorize(w http.ResponseWriter, r *http.Request, key string) bool {
 }
 
 // ReadBody reads the body of a request that must be valid UTF-8 JSON of at most limit bytes. It looks
-// at no content type: the official worker posts JSON as a form. A refusal is a protocol.BadRequest,
+// at no content type: the official worker posts JSON as a form. A refusal is a protocol.BadRequestError,
 // any other error means that the sender has gone.
 func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
@@ -79,19 +80,35 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	return body, nil
 }
 
+// Decode reads a body into v. A refusal is a protocol.BadRequestError that names the field.
+func Decode(body []byte, v any) error {
+	err := json.Unmarshal(body, v)
+	var mismatch *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &mismatch) && mismatch.Field != "":
+		return protocol.BadRequestError(mismatch.Field + ": cannot be a JSON " + mismatch.Value)
+	case errors.As(err, &mismatch):
+		return protocol.BadRequestError("body: cannot be a JSON " + mismatch.Value)
+	default:
+		return protocol.BadRequestError("body: " + err.Error())
+	}
+}
+
 func tooLarge(rest io.Reader, limit int64) error {
 	_, _ = io.CopyN(io.Discard, rest, maxDrain)
 	size := fmt.Sprintf("%dMB", limit/1_000_000)
 	if limit%(1<<20) == 0 {
 		size = fmt.Sprintf("%dMiB", limit>>20)
 	}
-	return protocol.BadRequest("body: exceeded max body size of " + size)
+	return protocol.BadRequestError("body: exceeded max body size of " + size)
 }
 
 // WriteError answers with what an error means to the caller, and reports whether it meant anything:
 // false is a fault of ours, answered 500, which the caller of WriteError should log.
 func WriteError(w http.ResponseWriter, err error) bool {
-	var bad protocol.BadRequest
+	var bad protocol.BadRequestError
 	switch {
 	case errors.As(err, &bad):
 		WriteProblem(w, http.StatusBadRequest, bad.Error())

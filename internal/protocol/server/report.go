@@ -26,15 +26,15 @@ func parseReport(body []byte) (report, error) {
 		StopPod bool            `json:"stopPod"`
 	}
 	if !isObject(body) {
-		return report{}, protocol.BadRequest("body: not a JSON object")
+		return report{}, protocol.BadRequestError("body: not a JSON object")
 	}
-	if err := json.Unmarshal(body, &raw); err != nil {
-		return report{}, protocol.BadRequest("body: " + err.Error())
+	if err := Decode(body, &raw); err != nil {
+		return report{}, err
 	}
 	rep := report{Output: raw.Output, Status: raw.Status, StopPod: raw.StopPod}
 	if len(raw.Error) > 0 && string(raw.Error) != "null" {
 		if err := json.Unmarshal(raw.Error, &rep.Error); err != nil {
-			return report{}, protocol.BadRequest("error: must be a JSON string")
+			return report{}, protocol.BadRequestError("error: must be a JSON string")
 		}
 	}
 	return rep, nil
@@ -83,7 +83,7 @@ func (s *Server) chunk(w http.ResponseWriter, r *http.Request, t target) error {
 		return err
 	}
 	if rep.Output == nil {
-		return protocol.BadRequest("output: is missing")
+		return protocol.BadRequestError("output: is missing")
 	}
 	if err := s.backend.Chunk(r.Context(), t.worker, t.job, rep.Output); err != nil {
 		return err

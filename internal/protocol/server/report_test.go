@@ -45,7 +45,7 @@ func TestParseReport(t *testing.T) {
 		"an array":            {`[1]`, report{}, "not a JSON object"},
 		"null itself":         {`null`, report{}, "not a JSON object"},
 		"nothing":             {``, report{}, "not a JSON object"},
-		"stopPod not boolean": {`{"stopPod":"yes"}`, report{}, "body: "},
+		"stopPod not boolean": {`{"stopPod":"yes"}`, report{}, "stopPod: cannot be a JSON string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseReport([]byte(row.body))
@@ -54,7 +54,7 @@ func TestParseReport(t *testing.T) {
 				require.Equal(t, row.want, got)
 				return
 			}
-			var bad protocol.BadRequest
+			var bad protocol.BadRequestError
 			require.ErrorAs(t, err, &bad)
 			require.ErrorContains(t, err, row.bad)
 		})

@@ -9,7 +9,7 @@ import (
 )
 
 // Backend is what stands behind the routes. Its errors are those of package protocol
-// (ErrUnknownJob, ErrJobSettled, ErrNotHolder, BadRequest); any other is answered 500.
+// (ErrUnknownJob, ErrJobSettled, ErrNotHolder, BadRequestError); any other is answered 500.
 // worker is the path segment as sent, which may be the literal "$RUNPOD_POD_ID".
 type Backend interface {
 	// Take waits until there is a job, ctx ends or the backend's hold time is over, and returns at most

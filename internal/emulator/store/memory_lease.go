@@ -4,10 +4,46 @@ import (
 	"container/heap"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
+
+// Renew implements Store.
+func (m *Memory) Renew(_ context.Context, worker string, ids []string) (lost []string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	for _, id := range ids {
+		r, err := m.find(id)
+		switch {
+		case err != nil, !r.heldBy(worker):
+			lost = append(lost, id)
+		case r.Status == protocol.Completed: // its own result has overtaken the ping
+		case r.Status.Terminal():
+			lost = append(lost, id)
+		case r.Status == protocol.InProgress:
+			r.renew(now)
+			m.reschedule(r)
+		}
+	}
+	return lost, nil
+}
+
+func (r *record) renew(now time.Time) { r.leaseEnd = now.Add(r.lease) }
+
+// heldBy reports whether a worker is the last that took a job.
+func (r *record) heldBy(worker string) bool {
+	if r.Started.IsZero() {
+		return false
+	}
+	return r.Worker == worker || isPlaceholder(r.Worker) || isPlaceholder(worker)
+}
+
+// isPlaceholder recognizes a worker that calls itself "$RUNPOD_POD_ID". The official worker does so on
+// some routes, for want of its id in the URL template, and goes by its id on others.
+func isPlaceholder(worker string) bool { return strings.HasPrefix(worker, "$") }
 
 // Sweep implements Store.
 func (m *Memory) Sweep(_ context.Context, limit int) ([]Due, error) {
@@ -68,29 +104,4 @@ func earlier(a, b time.Time) time.Time {
 func (m *Memory) reschedule(r *record) {
 	r.deadline = r.nextDeadline()
 	heap.Fix(&m.clock, r.index)
-}
-
-// deadlines is a heap of records, the most urgent first.
-type deadlines []*record
-
-func (d deadlines) Len() int           { return len(d) }
-func (d deadlines) Less(i, j int) bool { return d[i].deadline.Before(d[j].deadline) }
-
-func (d deadlines) Swap(i, j int) {
-	d[i], d[j] = d[j], d[i]
-	d[i].index, d[j].index = i, j
-}
-
-func (d *deadlines) Push(x any) {
-	r := x.(*record)
-	r.index = len(*d)
-	*d = append(*d, r)
-}
-
-func (d *deadlines) Pop() any {
-	last := len(*d) - 1
-	r := (*d)[last]
-	(*d)[last] = nil
-	*d = (*d)[:last]
-	return r
 }
