@@ -19,22 +19,25 @@ func officialWorker(t *testing.T, env []string, file string) *process {
 // The double must be a platform that the official worker can work for, or tests against it prove little.
 func TestDoubleServesTheOfficialWorker(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, file string, streams bool) {
-		d := apidouble.New(t)
-		officialWorker(t, environment(d, "w1"), file)
-		d.Offer(`{"id":"j1","input":{"items":["a","b"]}}`)
+	for _, kind := range kinds {
+		t.Run(kind.file, func(t *testing.T) {
+			t.Parallel()
+			d := apidouble.New(t)
+			officialWorker(t, environment(d, "w1"), kind.file)
+			d.Offer(`{"id":"j1","input":{"items":["a","b"]}}`)
 
-		eventually(t, func() bool { return len(d.Posts(apidouble.Done, "j1")) > 0 }, "no result")
-		done := d.Posts(apidouble.Done, "j1")[0]
-		if streams {
-			require.JSONEq(t, `{"output":[]}`, done.Body)
-			chunks := d.Calls(apidouble.Stream)
-			require.Len(t, chunks, 2)
-			require.JSONEq(t, `{"output":"a"}`, chunks[0].Body)
-		} else {
-			require.JSONEq(t, `{"output":{"items":["a","b"]}}`, done.Body)
-		}
-		require.Equal(t, "w1", done.Worker)
-		require.Equal(t, platformKey, done.Header.Get("Authorization"))
-	})
+			eventually(t, func() bool { return len(d.Posts(apidouble.Done, "j1")) > 0 }, "no result")
+			done := d.Posts(apidouble.Done, "j1")[0]
+			if kind.streams {
+				require.JSONEq(t, `{"output":[]}`, done.Body)
+				chunks := d.Calls(apidouble.Stream)
+				require.Len(t, chunks, 2)
+				require.JSONEq(t, `{"output":"a"}`, chunks[0].Body)
+			} else {
+				require.JSONEq(t, `{"output":{"items":["a","b"]}}`, done.Body)
+			}
+			require.Equal(t, "w1", done.Worker)
+			require.Equal(t, platformKey, done.Header.Get("Authorization"))
+		})
+	}
 }

@@ -28,13 +28,14 @@ type seen struct {
 
 // clients are the official client libraries.
 var clients = []struct {
-	name    string
-	command func(t *testing.T) []string
-	runSync bool // the library has one
+	name        string
+	interpreter func(*testing.T) string
+	script      string
+	runSync     bool // the library has one
 }{
-	{"python", func(t *testing.T) []string { return []string{python(t), "sdk/python/client.py"} }, true},
-	{"python asyncio", func(t *testing.T) []string { return []string{python(t), "sdk/python/async_client.py"} }, false},
-	{"javascript", func(t *testing.T) []string { return []string{node(t), "sdk/js/client.mjs"} }, true},
+	{"python", python, "sdk/python/client.py", true},
+	{"python asyncio", python, "sdk/python/async_client.py", false},
+	{"javascript", node, "sdk/js/client.mjs", true},
 }
 
 func TestOfficialClients(t *testing.T) {
@@ -42,39 +43,42 @@ func TestOfficialClients(t *testing.T) {
 	for _, client := range clients {
 		t.Run(client.name, func(t *testing.T) {
 			t.Parallel()
-			eachKind(t, func(t *testing.T, file string, streams bool) {
-				server := serveHandler(t, file)
-				script := runToEnd(t, command{
-					args: client.command(t),
-					env:  []string{"RUNPOD_ENDPOINT_BASE_URL=" + server.base},
-				})
-				require.Zero(t, script.wait(t), script.stderr)
-				got := decode[seen](t, []byte(script.stdout.String()))
+			for _, kind := range kinds {
+				t.Run(kind.file, func(t *testing.T) {
+					t.Parallel()
+					server := serveHandler(t, kind.file)
+					script := runToEnd(t, command{
+						args: []string{client.interpreter(t), client.script},
+						env:  []string{"RUNPOD_ENDPOINT_BASE_URL=" + server.base},
+					})
+					require.Zero(t, script.wait(t), script.stderr)
+					got := decode[seen](t, []byte(script.stdout.String()))
 
-				require.Contains(t, []string{"IN_QUEUE", "IN_PROGRESS", "COMPLETED"}, got.FirstStatus)
-				require.Equal(t, "COMPLETED", got.Status)
-				requireOutput(t, streams, got.Output)
-				if client.runSync {
-					requireOutput(t, streams, got.RunSync)
-				}
-				if streams {
-					require.Equal(t, []string{"a", "b", "c"}, got.Stream)
-				} else {
-					require.Empty(t, got.Stream)
-				}
-				require.Equal(t, "IN_PROGRESS", got.Running)
-				require.Equal(t, 1, got.Health.Jobs.InProgress)
-				require.Equal(t, 1, got.Health.Jobs.InQueue)
-				require.GreaterOrEqual(t, got.Health.Jobs.Completed, 2)
-				for _, state := range []string{"idle", "initializing", "ready", "running", "throttled", "unhealthy"} {
-					require.Contains(t, got.Health.Workers, state)
-				}
-				require.Equal(t, 1, got.Purge.Removed)
-				require.Equal(t, "completed", got.Purge.Status)
-				require.Equal(t, "CANCELLED", got.Cancel.Status)
-				require.Equal(t, "CANCELLED", got.Cancelled)
-				require.True(t, server.alive())
-			})
+					require.Contains(t, []string{"IN_QUEUE", "IN_PROGRESS", "COMPLETED"}, got.FirstStatus)
+					require.Equal(t, "COMPLETED", got.Status)
+					requireOutput(t, kind.streams, got.Output)
+					if client.runSync {
+						requireOutput(t, kind.streams, got.RunSync)
+					}
+					if kind.streams {
+						require.Equal(t, []string{"a", "b", "c"}, got.Stream)
+					} else {
+						require.Empty(t, got.Stream)
+					}
+					require.Equal(t, "IN_PROGRESS", got.Running)
+					require.Equal(t, 1, got.Health.Jobs.InProgress)
+					require.Equal(t, 1, got.Health.Jobs.InQueue)
+					require.GreaterOrEqual(t, got.Health.Jobs.Completed, 2)
+					for _, state := range []string{"idle", "initializing", "ready", "running", "throttled", "unhealthy"} {
+						require.Contains(t, got.Health.Workers, state)
+					}
+					require.Equal(t, 1, got.Purge.Removed)
+					require.Equal(t, "completed", got.Purge.Status)
+					require.Equal(t, "CANCELLED", got.Cancel.Status)
+					require.Equal(t, "CANCELLED", got.Cancelled)
+					require.True(t, server.alive())
+				})
+			}
 		})
 	}
 }
@@ -93,28 +97,31 @@ func requireOutput(t *testing.T, streams bool, output json.RawMessage) {
 // A worker that knows nothing of this project takes its jobs from serve.
 func TestOfficialWorkerAttached(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, file string, streams bool) {
-		server := serve(t, "--no-worker", "--print-env", "--worker-id", "mine")
-		env := server.workerEnv()
-		require.Contains(t, env, "RUNPOD_POD_ID=mine")
-		official := officialWorker(t, env, file)
+	for _, kind := range kinds {
+		t.Run(kind.file, func(t *testing.T) {
+			t.Parallel()
+			server := serve(t, "--no-worker", "--print-env", "--worker-id", "mine")
+			env := server.workerEnv()
+			require.Contains(t, env, "RUNPOD_POD_ID=mine")
+			official := officialWorker(t, env, kind.file)
 
-		id := server.run(`{"items":["a","b","c"]}`)
-		ended := server.streamAll(id)
-		require.Equal(t, "COMPLETED", ended.Status, official.stdout)
-		if streams {
-			require.Equal(t, []string{"a", "b", "c"}, ended.items(t))
-		}
-		ended = server.status(id)
-		requireOutput(t, streams, ended.Output)
-		require.Equal(t, "mine", ended.WorkerID)
-		require.NotNil(t, ended.DelayTime)
+			id := server.run(`{"items":["a","b","c"]}`)
+			ended := server.streamAll(id)
+			require.Equal(t, "COMPLETED", ended.Status, official.stdout)
+			if kind.streams {
+				require.Equal(t, []string{"a", "b", "c"}, ended.items(t))
+			}
+			ended = server.status(id)
+			requireOutput(t, kind.streams, ended.Output)
+			require.Equal(t, "mine", ended.WorkerID)
+			require.NotNil(t, ended.DelayTime)
 
-		failed := server.runSync(`{}`) // a handler without its items raises a KeyError
-		require.Equal(t, "FAILED", failed.Status)
-		require.Contains(t, failed.Error, "items")
-		require.True(t, official.alive())
-	})
+			failed := server.runSync(`{}`) // a handler without its items raises a KeyError
+			require.Equal(t, "FAILED", failed.Status)
+			require.Contains(t, failed.Error, "items")
+			require.True(t, official.alive())
+		})
+	}
 }
 
 func TestClientsArePinned(t *testing.T) {

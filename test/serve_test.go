@@ -1,31 +1,22 @@
 package test
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// kinds are the handler files, one for each way to write a handler, and whether they stream.
-var kinds = map[string]bool{
-	"sync.py":            false,
-	"async.py":           false,
-	"generator.py":       true,
-	"async_generator.py": true,
-}
-
-func eachKind(t *testing.T, test func(t *testing.T, file string, streams bool)) {
-	t.Helper()
-	for _, file := range slices.Sorted(maps.Keys(kinds)) {
-		t.Run(file, func(t *testing.T) {
-			t.Parallel()
-			test(t, file, kinds[file])
-		})
-	}
+// kinds are the ways to write a handler, each with a file in handlers and a sample in testdata.
+var kinds = []struct {
+	file    string
+	streams bool
+}{
+	{"sync.py", false},
+	{"async.py", false},
+	{"generator.py", true},
+	{"async_generator.py", true},
 }
 
 // server is a running serve command.

@@ -34,40 +34,46 @@ func (p *process) document(t *testing.T) document {
 
 func TestTestInputOfEachKind(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, file string, streams bool) {
-		p := testInput(t, file, itemsJob)
-		require.Zero(t, p.wait(t), p.stderr)
-		j := p.document(t)
-		require.NotEmpty(t, j.ID)
-		require.Equal(t, "COMPLETED", j.Status)
-		require.NotNil(t, j.DelayTime)
-		require.NotNil(t, j.ExecutionTime)
-		requireOutput(t, streams, j.Output)
-		if streams {
-			require.Equal(t, []string{"a", "b", "c"}, j.Items)
-		}
-	})
+	for _, kind := range kinds {
+		t.Run(kind.file, func(t *testing.T) {
+			t.Parallel()
+			p := testInput(t, kind.file, itemsJob)
+			require.Zero(t, p.wait(t), p.stderr)
+			j := p.document(t)
+			require.NotEmpty(t, j.ID)
+			require.Equal(t, "COMPLETED", j.Status)
+			require.NotNil(t, j.DelayTime)
+			require.NotNil(t, j.ExecutionTime)
+			requireOutput(t, kind.streams, j.Output)
+			if kind.streams {
+				require.Equal(t, []string{"a", "b", "c"}, j.Items)
+			}
+		})
+	}
 }
 
 // The sample handlers and the sample job of this repository are what the README tells people to try.
 func TestSampleHandlers(t *testing.T) {
 	t.Parallel()
-	eachKind(t, func(t *testing.T, file string, streams bool) {
-		p := runToEnd(t, command{
-			args: []string{
-				binary(t), "serve", "--python", python(t),
-				"--test_input", "testdata/job.json", "--handler", filepath.Join("testdata", "handlers", file),
-			},
-			dir: "..",
+	for _, kind := range kinds {
+		t.Run(kind.file, func(t *testing.T) {
+			t.Parallel()
+			p := runToEnd(t, command{
+				args: []string{
+					binary(t), "serve", "--python", python(t),
+					"--test_input", "testdata/job.json", "--handler", filepath.Join("testdata", "handlers", kind.file),
+				},
+				dir: "..",
+			})
+			require.Zero(t, p.wait(t), p.stderr)
+			j := decode[struct {
+				Status string
+				Stream []json.RawMessage
+			}](t, p.stdout.String())
+			require.Equal(t, "COMPLETED", j.Status)
+			require.Equal(t, kind.streams, len(j.Stream) > 0)
 		})
-		require.Zero(t, p.wait(t), p.stderr)
-		j := decode[struct {
-			Status string
-			Stream []json.RawMessage
-		}](t, p.stdout.String())
-		require.Equal(t, "COMPLETED", j.Status)
-		require.Equal(t, streams, len(j.Stream) > 0)
-	})
+	}
 }
 
 func TestTestInputSources(t *testing.T) {

@@ -68,6 +68,7 @@ func repeat(host string, wire []byte, answered *atomic.Int64, stop <-chan struct
 			return err
 		}
 		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
 		if err != nil {
 			return err
 		}
