@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"runpodctl-worker/test/proctree"
+)
+
+// settle is how long a worker is left alone before its memory is read.
+const settle = 3 * time.Second
+
+// memory is what an idle worker holds, all its processes together.
+func (b *bench) memory() ([]comparison, error) {
+	rss := comparison{what: "idle, all processes: RSS", unit: "MiB", rival: "SDK", bound: atMost(0.5)}
+	pss := comparison{what: "idle, all processes: PSS", unit: "MiB", rival: "SDK", bound: atMost(0.5)}
+	for _, side := range []struct {
+		start    launch
+		rss, pss *samples
+	}{{b.ours, &rss.ours, &pss.ours}, {b.sdk, &rss.theirs, &pss.theirs}} {
+		// One job is done first, so that nothing is left to be loaded.
+		r := newReferee(`{}`, 1, 0)
+		err := b.with(r, side.start, "noop.py", 1, func(p *process) error {
+			time.Sleep(settle)
+			m, err := proctree.Measure(p.cmd.Process.Pid)
+			if err != nil {
+				return err
+			}
+			*side.rss = append(*side.rss, float64(m.RSS)/(1<<20))
+			*side.pss = append(*side.pss, float64(m.PSS)/(1<<20))
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return []comparison{rss, pss}, nil
+}
+
+// help is the wall time of --help beside that of a program that has only the flag library.
+func (b *bench) help() ([]comparison, error) {
+	empty, err := b.build("emptycli")
+	if err != nil {
+		return nil, err
+	}
+	ratio := comparison{what: "--help", unit: "ms", rival: "empty program, same flag library", bound: atMost(1.5)}
+	for range 7 * b.reps {
+		for _, side := range []struct {
+			path string
+			into *samples
+		}{{b.bin, &ratio.ours}, {empty, &ratio.theirs}} {
+			began := time.Now()
+			if err := exec.Command(side.path, "--help").Run(); err != nil {
+				return nil, err
+			}
+			*side.into = append(*side.into, time.Since(began).Seconds()*1e3)
+		}
+	}
+	wall := ratio
+	wall.bound, wall.absolute = atMost(30), true
+	return []comparison{ratio, wall}, nil
+}
+
+// build makes one of the programs under testdata that we compare with.
+func (b *bench) build(name string) (string, error) {
+	path := filepath.Join(b.dir, name)
+	out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, "./test/bench/testdata/"+name).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w: %s", name, err, out)
+	}
+	return path, nil
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// bareLoop is the least that a worker can do: take a job, post a result, in as many goroutines as wanted.
+// It runs in a process of its own, as the workers do that it is compared with.
+func bareLoop(base string, concurrency int) error {
+	client := &http.Client{
+		Timeout:   time.Minute,
+		Transport: &http.Transport{MaxIdleConns: 2 * concurrency, MaxIdleConnsPerHost: 2 * concurrency},
+	}
+	errs := make([]error, concurrency)
+	var all sync.WaitGroup
+	for i := range concurrency {
+		all.Go(func() {
+			for errs[i] == nil {
+				errs[i] = takeAndDone(client, base)
+			}
+		})
+	}
+	all.Wait()
+	return errs[0]
+}
+
+func takeAndDone(client *http.Client, base string) error {
+	job, err := answer(client.Get(base + "/v2/ep/job-take/w1?gpu=none&job_in_progress=0"))
+	if err != nil {
+		return err
+	}
+	id, ok := strings.CutPrefix(job, `{"id":"`)
+	if !ok {
+		return fmt.Errorf("no job: %s", job)
+	}
+	id, _, _ = strings.Cut(id, `"`)
+	_, err = answer(client.Post(base+"/v2/ep/job-done/w1/"+id+"?gpu=none&isStream=false",
+		"application/x-www-form-urlencoded", strings.NewReader(`{"output":1}`)))
+	return err
+}
+
+func answer(resp *http.Response, err error) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
+// runBareLoop starts the loop as a child of the bench.
+func (b *bench) runBareLoop(r *referee, concurrency int) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return b.start(nil, self, "-bare-loop", r.http.URL, "-concurrency", fmt.Sprint(concurrency))
+}

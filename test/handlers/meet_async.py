@@ -1,0 +1,22 @@
+"""Ends well only if as many jobs as asked run at the same time."""
+
+import asyncio
+import pathlib
+
+import runpod
+
+
+async def all_here(folder, jobs):
+    while len(list(folder.iterdir())) < jobs:
+        await asyncio.sleep(0.01)
+
+
+async def handler(job):
+    folder = pathlib.Path(job["input"]["dir"])
+    (folder / job["id"]).touch()
+    await asyncio.wait_for(all_here(folder, job["input"]["jobs"]), timeout=30)
+    return "met"
+
+
+if __name__ == "__main__":
+    runpod.serverless.start({"handler": handler})
