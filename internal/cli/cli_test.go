@@ -74,6 +74,7 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a number that is none", args: []string{"serve", "--port", "x"}, code: 2, line: `invalid value "x" for flag --port`},
 		{name: "a port out of range", args: []string{"serve", "--port", "70000"}, code: 2, line: "--port 70000"},
 		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: "--lease"},
+		{name: "gaps that are no times", args: []string{"serve", "--webhook-gaps", "5s,soon"}, code: 2, line: `--webhook-gaps: "soon" is not a time`},
 		{name: "no concurrency", args: []string{"serve", "--concurrency", "0"}, code: 2, line: "--concurrency 0: want 1 to 1024"},
 		{name: "a stray argument", args: []string{"serve", "handler.py"}, code: 2, line: `unexpected argument "handler.py"`},
 		{name: "an unknown command", args: []string{"fly"}, code: 2, line: `unknown command "fly"`},

@@ -58,6 +58,7 @@ func serveCommand(s *session) *cli.Command {
 		&cli.IntFlag{Name: "rp_api_concurrency", Hidden: true, Usage: "the SDK's word for --" + flagWorkers},
 	}
 	flags = append(flags, timeFlags()...)
+	flags = append(flags, limitFlags()...)
 	return &cli.Command{
 		Name:      "serve",
 		Usage:     "a local Runpod: the endpoint API, a queue and a worker that runs your handler",
@@ -137,6 +138,9 @@ func (s *session) readServeFlags(c *cli.Context, log *slog.Logger) (serveOptions
 		log.Warn("listening beyond this machine on " + o.host)
 	}
 	if o.emulator, err = readTimeFlags(c); err != nil {
+		return o, err
+	}
+	if err = readLimitFlags(c, &o.emulator); err != nil {
 		return o, err
 	}
 	o.emulator.MaxRetries = c.Int(flagMaxRetries)

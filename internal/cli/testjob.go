@@ -18,6 +18,7 @@ import (
 
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/internal/emulator/webhook"
 	"runpodctl-worker/internal/protocol"
 )
 
@@ -72,7 +73,8 @@ type testResult struct {
 func (s *session) runTestJob(options workerOptions, job json.RawMessage, view *liveView, log *slog.Logger) (testResult, error) {
 	life, endLife := watchSignals(s.Process, log, "the test ends here")
 	defer endLife()
-	local, err := startLocal("127.0.0.1", 0, emulator.Options{Log: log}, log)
+	rules := emulator.Options{Log: log, Webhooks: webhook.Options{AllowPrivate: true}}
+	local, err := startLocal("127.0.0.1", 0, rules, log)
 	if err != nil {
 		return testResult{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"runpodctl-worker/internal/emulator/store"
+	"runpodctl-worker/internal/emulator/webhook"
 	"runpodctl-worker/internal/protocol/server"
 )
 
@@ -22,6 +23,7 @@ type Emulator struct {
 	endpoints map[string]*endpoint
 	standard  *endpoint // answers where a path names none
 	handler   http.Handler
+	webhooks  *webhook.Sender
 	done      chan struct{}
 	close     sync.Once
 }
@@ -33,6 +35,7 @@ type endpoint struct {
 	store   store.Store
 	workers *workers
 	stops   *stops
+	webhook *webhook.Sender
 	server  *server.Server // the workers' side
 }
 
@@ -42,6 +45,7 @@ var validID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 // New makes an Emulator; it starts nothing.
 func New(o Options) (*Emulator, error) {
 	e := &Emulator{opts: o.withDefaults(), endpoints: map[string]*endpoint{}, done: make(chan struct{})}
+	e.webhooks = webhook.New(e.opts.Webhooks)
 	for _, id := range e.opts.Endpoints {
 		if !validID.MatchString(id) {
 			return nil, fmt.Errorf("endpoint id %q: only letters, digits, - and _ can be part of it", id)
@@ -53,7 +57,7 @@ func New(o Options) (*Emulator, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the store of endpoint %q: %w", id, err), e.Close())
 		}
-		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops()}
+		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(), webhook: e.webhooks}
 		ep.server = server.New(ep, server.Options{Key: e.opts.APIKey, Log: e.opts.Log})
 		e.endpoints[id] = ep
 	}
@@ -83,7 +87,8 @@ func (e *Emulator) Run(ctx context.Context) {
 	}
 }
 
-// Close ends Run and all held calls: each is answered with what there is. Call it before shutting down
+// Close ends Run and all held calls: each is answered with what there is. Webhooks that are on their way have a
+// moment left. Call it before shutting down
 // the HTTP server, which would otherwise wait for them.
 func (e *Emulator) Close() error {
 	var err error
@@ -93,6 +98,7 @@ func (e *Emulator) Close() error {
 			ep.stops.close()
 			err = errors.Join(err, ep.store.Close())
 		}
+		e.webhooks.Close()
 	})
 	return err
 }

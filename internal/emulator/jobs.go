@@ -55,7 +55,7 @@ func (ep *endpoint) stream(c echo.Context) error {
 // cancel ends a job in any live state. One that has ended already keeps its state, which is the answer.
 func (ep *endpoint) cancel(c echo.Context) error {
 	ctx, id := c.Request().Context(), c.Param("job")
-	job, err := ep.store.Finish(ctx, id, "", store.End{Status: protocol.Cancelled})
+	job, err := ep.finish(ctx, id, "", store.End{Status: protocol.Cancelled})
 	switch {
 	case err == nil:
 		ep.stop(&job)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"runpodctl-worker/internal/emulator/store"
+	"runpodctl-worker/internal/emulator/webhook"
 )
 
 // Options of an Emulator. A field that is zero has the value of the hosted platform, or, where nobody
@@ -42,6 +43,8 @@ type Options struct {
 	SweepEvery time.Duration // how often time limits are looked at (1s)
 	WorkerSeen time.Duration // how long a silent worker counts in /health; more than TakeHold (30s)
 
+	Webhooks webhook.Options // where they may go, and how patiently
+
 	// OmitEmptyInput hands a job with the input {} out without its input, as the hosted platform
 	// does. The official worker then drops the job, which serves nobody locally.
 	OmitEmptyInput bool
@@ -54,6 +57,7 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	o.Webhooks.Log = cmp.Or(o.Webhooks.Log, o.Log)
 	if o.Now == nil {
 		o.Now = time.Now
 	}

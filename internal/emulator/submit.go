@@ -22,6 +22,7 @@ type submission struct {
 	Policy   struct {
 		ExecutionTimeout int64 `json:"executionTimeout"` // ms
 		TTL              int64 `json:"ttl"`              // ms
+		LowPriority      bool  `json:"lowPriority"`      // starts no worker hosted; here none is started anyway
 	} `json:"policy"`
 }
 
@@ -73,8 +74,11 @@ func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention tim
 	if policy.TTL, err = within("policy.ttl", s.Policy.TTL, o.TTL, o.MinTTL, o.MaxPolicy); err != nil {
 		return store.Job{}, err
 	}
+	if err := checkWebhook(s.Webhook); err != nil {
+		return store.Job{}, err
+	}
 	payload := s.payload(id, o.OmitEmptyInput)
-	return ep.store.Enqueue(c.Request().Context(), store.Job{ID: id, Payload: payload, Policy: policy})
+	return ep.store.Enqueue(c.Request().Context(), store.Job{ID: id, Payload: payload, Policy: policy, Webhook: s.Webhook})
 }
 
 // within is a policy's milliseconds as a duration, or its default when it is not given.

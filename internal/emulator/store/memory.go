@@ -55,7 +55,7 @@ func (m *Memory) Enqueue(_ context.Context, job Job) (Job, error) {
 		return Job{}, ErrExists
 	}
 	r := &record{Job: Job{
-		ID: job.ID, Payload: job.Payload, Policy: job.Policy,
+		ID: job.ID, Payload: job.Payload, Policy: job.Policy, Webhook: job.Webhook,
 		Status: protocol.InQueue, Created: m.now(),
 	}}
 	m.jobs[r.ID] = r

@@ -51,7 +51,10 @@ func (m *Memory) Requeue(_ context.Context, id string) (Job, error) {
 	if r.Status != protocol.Failed && r.Status != protocol.TimedOut {
 		return r.Job, ErrNotFailed
 	}
-	r.Job = Job{ID: r.ID, Payload: r.Payload, Policy: r.Policy, Status: protocol.InQueue, Created: r.Created}
+	r.Job = Job{
+		ID: r.ID, Payload: r.Payload, Policy: r.Policy, Webhook: r.Webhook,
+		Status: protocol.InQueue, Created: r.Created,
+	}
 	r.chunks = nil
 	m.queue.pushBack(r)
 	m.reschedule(r)

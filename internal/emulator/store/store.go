@@ -31,6 +31,7 @@ type Job struct {
 	ID      string
 	Payload json.RawMessage // the object that workers are handed
 	Policy  Policy
+	Webhook string // who is told of the end; empty: nobody
 
 	Status  protocol.Status
 	Worker  string // who took it last; empty before the first take
@@ -91,7 +92,8 @@ type Counts struct {
 // Store is the queue of one endpoint. It is safe for concurrent use. A job past its TTL or
 // retention is unknown at once, whenever the next sweep may delete it.
 type Store interface {
-	// Enqueue puts a new job at the end of the queue. Of the job only ID, Payload and Policy are read.
+	// Enqueue puts a new job at the end of the queue. Of the job only ID, Payload, Policy
+	// and Webhook are read.
 	Enqueue(ctx context.Context, job Job) (Job, error)
 	// Take starts up to t.Max jobs, oldest first, for a worker. It waits for the first of them; when
 	// the wait or ctx ends without one, it returns none. A caller that cannot pass jobs on must Untake them.

@@ -1,0 +1,52 @@
+package emulator
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+
+	"runpodctl-worker/internal/emulator/store"
+	"runpodctl-worker/internal/emulator/webhook"
+	"runpodctl-worker/internal/protocol"
+)
+
+// checkWebhook refuses at submission what could never be called at the end.
+func checkWebhook(text string) error {
+	if text == "" {
+		return nil
+	}
+	if _, err := webhook.ParseURL(text); err != nil {
+		return protocol.BadRequestError("webhook: " + err.Error())
+	}
+	return nil
+}
+
+// finish ends a job and lets its webhook know.
+func (ep *endpoint) finish(ctx context.Context, id, worker string, end store.End) (store.Job, error) {
+	job, err := ep.store.Finish(ctx, id, worker, end)
+	if err == nil {
+		ep.ended(&job) //nolint:contextcheck // a webhook outlives the call that ends its job
+	}
+	return job, err
+}
+
+// ended sends the webhook of a job that has just ended, in whatever state.
+func (ep *endpoint) ended(job *store.Job) {
+	if job.Webhook == "" {
+		return
+	}
+	u, err := webhook.ParseURL(job.Webhook)
+	if err != nil { // it was checked when the job came
+		return
+	}
+	var payload struct {
+		Input json.RawMessage `json:"input"`
+	}
+	if json.Unmarshal(job.Payload, &payload) != nil || payload.Input == nil {
+		payload.Input = json.RawMessage(`{}`) // see empty-input: workers are not handed it, but that is what was sent
+	}
+	b := buffer()
+	defer b.free()
+	b.news(job, payload.Input)
+	ep.webhook.Send(webhook.Message{Job: job.ID, URL: u, Body: bytes.Clone(b.b)})
+}
