@@ -75,6 +75,9 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a port out of range", args: []string{"serve", "--port", "70000"}, code: 2, line: "--port 70000"},
 		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: "--lease"},
 		{name: "gaps that are no times", args: []string{"serve", "--webhook-gaps", "5s,soon"}, code: 2, line: `--webhook-gaps: "soon" is not a time`},
+		{name: "no such faults", args: []string{"serve", "--faults", "gone.yaml"}, code: 2, line: "--faults: gone.yaml: no such file"},
+		{name: "faults that make no sense", args: []string{"serve", "--faults", "faults.yaml"}, code: 2, line: `--faults faults.yaml: rules[0].status: want 200 to 599, not 42`},
+		{name: "faults that are no YAML", args: []string{"serve", "--faults", "broken.yaml"}, code: 2, line: "--faults broken.yaml: yaml: "},
 		{name: "no concurrency", args: []string{"serve", "--concurrency", "0"}, code: 2, line: "--concurrency 0: want 1 to 1024"},
 		{name: "a stray argument", args: []string{"serve", "handler.py"}, code: 2, line: `unexpected argument "handler.py"`},
 		{name: "an unknown command", args: []string{"fly"}, code: 2, line: `unknown command "fly"`},
@@ -98,6 +101,8 @@ func TestMain_Usage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			require.NoError(t, os.WriteFile("bad.yaml", []byte("colour: red\n"), 0o644))
+			require.NoError(t, os.WriteFile("faults.yaml", []byte("rules:\n- status: 42\n"), 0o644))
+			require.NoError(t, os.WriteFile("broken.yaml", []byte("rules: {"), 0o644))
 			i := invocation{env: tt.env}
 			require.Equal(t, tt.code, i.run(tt.args...), i.stderr.String())
 			require.Empty(t, i.stdout.String())

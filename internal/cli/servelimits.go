@@ -20,6 +20,7 @@ func limitFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.BoolFlag{Name: flagPrivateHooks, Usage: "webhooks may go to this machine and private networks also when --" + flagHost + " is not loopback"},
 		&cli.StringFlag{Name: flagHookGaps, Value: "5s,15s", Usage: "pauses between the attempts at a webhook; empty = one attempt"},
+		faultsFlag(),
 	}
 }
 
@@ -30,7 +31,8 @@ func readLimitFlags(c *cli.Context, o *emulator.Options) error {
 	if o.Webhooks.Gaps, err = parseGaps(c.String(flagHookGaps)); err != nil {
 		return usagef("--%s: %w", flagHookGaps, err)
 	}
-	return nil
+	o.Faults, err = readFaults(c.String(flagFaults))
+	return err
 }
 
 func parseGaps(text string) ([]time.Duration, error) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"runpodctl-worker/internal/emulator/fault"
 	"runpodctl-worker/internal/emulator/store"
 	"runpodctl-worker/internal/emulator/webhook"
 	"runpodctl-worker/internal/protocol/server"
@@ -24,6 +25,7 @@ type Emulator struct {
 	standard  *endpoint // answers where a path names none
 	handler   http.Handler
 	webhooks  *webhook.Sender
+	faults    *fault.Injector
 	done      chan struct{}
 	close     sync.Once
 }
@@ -45,7 +47,10 @@ var validID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 // New makes an Emulator; it starts nothing.
 func New(o Options) (*Emulator, error) {
 	e := &Emulator{opts: o.withDefaults(), endpoints: map[string]*endpoint{}, done: make(chan struct{})}
-	e.webhooks = webhook.New(e.opts.Webhooks)
+	e.webhooks, e.faults = webhook.New(e.opts.Webhooks), fault.New(e.done)
+	if len(e.opts.Faults.Rules) > 0 {
+		e.faults.Add(e.opts.Faults)
+	}
 	for _, id := range e.opts.Endpoints {
 		if !validID.MatchString(id) {
 			return nil, fmt.Errorf("endpoint id %q: only letters, digits, - and _ can be part of it", id)
@@ -58,7 +63,7 @@ func New(o Options) (*Emulator, error) {
 			return nil, errors.Join(fmt.Errorf("opening the store of endpoint %q: %w", id, err), e.Close())
 		}
 		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(), webhook: e.webhooks}
-		ep.server = server.New(ep, server.Options{Key: e.opts.APIKey, Log: e.opts.Log})
+		ep.server = server.New(e.faults.Backend(id, ep), server.Options{Key: e.opts.APIKey, Log: e.opts.Log})
 		e.endpoints[id] = ep
 	}
 	e.standard = e.endpoints[e.opts.Endpoints[0]]

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"runpodctl-worker/internal/emulator/fault"
 	"runpodctl-worker/internal/emulator/store"
 	"runpodctl-worker/internal/emulator/webhook"
 )
@@ -44,6 +45,8 @@ type Options struct {
 	WorkerSeen time.Duration // how long a silent worker counts in /health; more than TakeHold (30s)
 
 	Webhooks webhook.Options // where they may go, and how patiently
+
+	Faults fault.Plan // what goes wrong from the start
 
 	// OmitEmptyInput hands a job with the input {} out without its input, as the hosted platform
 	// does. The official worker then drops the job, which serves nobody locally.

@@ -22,7 +22,8 @@ func (e *Emulator) routes() http.Handler {
 		e.clientRoutes(r.Group(prefix))
 		e.workerRoutes(r.Group(prefix), strings.Count(prefix, "/"))
 	}
-	return tidy(r)
+	e.adminRoutes(r.Group("/_emulator"))
+	return tidy(e.faults.Wrap(r))
 }
 
 // clientRoutes are for those who submit jobs. Some clients POST where the documentation says GET.
