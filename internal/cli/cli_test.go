@@ -85,6 +85,10 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a missing handler", args: []string{"serve", "--handler", "gone.py"}, code: 2, line: "gone.py: no such file"},
 		{name: "a port that is taken", args: []string{"serve", "--handler", "echo", "--host", "127.0.0.1", "--port", port}, code: 1, line: "port " + port + " on 127.0.0.1 is taken"},
 		{name: "open to the network without a key", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY"},
+		{name: "open with a key for workers only", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0"}, env: map[string]string{"RUNPODCTL_WORKER_WORKER_KEY": "k"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY"},
+		{name: "an origin with a path", args: []string{"serve", "--handler", "echo", "--cors", "https://a.b/c"}, code: 2, line: `--cors: "https://a.b/c" is not an origin`},
+		{name: "an origin without a scheme", args: []string{"serve", "--handler", "echo", "--cors", "a.b"}, code: 2, line: `--cors: "a.b" is not an origin`},
+		{name: "an empty key file", args: []string{"serve", "--handler", "echo", "--worker-key-file", "empty"}, code: 2, line: "--worker-key-file empty: is empty"},
 		{name: "a job that is not JSON", args: []string{"serve", "--handler", "echo", "--test_input", "{"}, code: 2, line: "--test_input is not JSON"},
 		{name: "a job without input", args: []string{"serve", "--handler", "echo", "--test_input", `{"inptu":{}}`}, code: 2, line: `the job has no "input"`},
 		{name: "a job that is a list", args: []string{"serve", "--handler", "echo", "--test_input", `[]`}, code: 2, line: "want a JSON object"},
@@ -102,6 +106,7 @@ func TestMain_Usage(t *testing.T) {
 			t.Chdir(t.TempDir())
 			require.NoError(t, os.WriteFile("bad.yaml", []byte("colour: red\n"), 0o644))
 			require.NoError(t, os.WriteFile("faults.yaml", []byte("rules:\n- status: 42\n"), 0o644))
+			require.NoError(t, os.WriteFile("empty", nil, 0o600))
 			require.NoError(t, os.WriteFile("broken.yaml", []byte("rules: {"), 0o644))
 			i := invocation{env: tt.env}
 			require.Equal(t, tt.code, i.run(tt.args...), i.stderr.String())
@@ -163,4 +168,14 @@ func TestServe_EndsAtASignal(t *testing.T) {
 	i.signals <- syscall.SIGTERM
 	require.Equal(t, 0, i.run("serve", "--handler", "echo", "--port", "0", "--stop-linger", "1ms"))
 	require.Contains(t, i.stderr.String(), "http://localhost:")
+}
+
+// The built-in worker has the workers' key, and so has one that sources --print-env.
+func TestServe_WorkerKey(t *testing.T) {
+	i := invocation{signals: make(chan os.Signal, 1), env: map[string]string{"RUNPODCTL_WORKER_API_KEY": "c", "RUNPODCTL_WORKER_WORKER_KEY": "w"}}
+	i.signals <- syscall.SIGTERM
+	require.Equal(t, 0, i.run("serve", "--handler", "echo", "--port", "0", "--stop-linger", "1ms", "--print-env", "--host", "0.0.0.0"))
+	require.Contains(t, i.stdout.String(), "export RUNPOD_AI_API_KEY='w'\n")
+	require.Contains(t, i.stderr.String(), "listening beyond this machine on 0.0.0.0")
+	require.NotContains(t, i.stderr.String(), "401")
 }

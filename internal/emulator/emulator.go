@@ -63,7 +63,7 @@ func New(o Options) (*Emulator, error) {
 			return nil, errors.Join(fmt.Errorf("opening the store of endpoint %q: %w", id, err), e.Close())
 		}
 		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(), webhook: e.webhooks}
-		ep.server = server.New(e.faults.Backend(id, ep), server.Options{Key: e.opts.APIKey, Log: e.opts.Log})
+		ep.server = server.New(e.faults.Backend(id, ep), server.Options{Key: e.opts.WorkerKey, Log: e.opts.Log})
 		e.endpoints[id] = ep
 	}
 	e.standard = e.endpoints[e.opts.Endpoints[0]]
@@ -72,7 +72,7 @@ func New(o Options) (*Emulator, error) {
 }
 
 // Handler serves both APIs, under /v2/{endpoint} and, for the first endpoint, at the root.
-func (e *Emulator) Handler() http.Handler { return e.handler }
+func (e *Emulator) Handler() http.Handler { return newGuard(&e.opts, e.handler) }
 
 // Run enforces the time limits until ctx ends or the Emulator is closed.
 func (e *Emulator) Run(ctx context.Context) {

@@ -14,7 +14,8 @@ import (
 // knows that, the best guess.
 type Options struct {
 	Endpoints []string // their ids; the first also answers without /v2/{endpoint} ("local")
-	APIKey    string   // what clients and workers must send; empty: nothing
+	APIKey    string   // what clients must send; empty: nothing
+	WorkerKey string   // what workers must send (APIKey)
 	Log       *slog.Logger
 	Now       func() time.Time
 	OpenStore func(endpoint string) (store.Store, error) // in memory
@@ -46,6 +47,9 @@ type Options struct {
 
 	Webhooks webhook.Options // where they may go, and how patiently
 
+	Hosts   []string // names in URLs that lead here, beside those of loopback; "*" or none: any
+	Origins []string // of web pages that may call, beside those of the same host; "*": any
+
 	Faults fault.Plan // what goes wrong from the start
 
 	// OmitEmptyInput hands a job with the input {} out without its input, as the hosted platform
@@ -61,6 +65,7 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.Default()
 	}
 	o.Webhooks.Log = cmp.Or(o.Webhooks.Log, o.Log)
+	o.WorkerKey = cmp.Or(o.WorkerKey, o.APIKey)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
