@@ -37,6 +37,7 @@ type endpoint struct {
 	store   store.Store
 	workers *workers
 	stops   *stops
+	limits  *limiter // nil: none
 	webhook *webhook.Sender
 	server  *server.Server // the workers' side
 }
@@ -63,6 +64,9 @@ func New(o Options) (*Emulator, error) {
 			return nil, errors.Join(fmt.Errorf("opening the store of endpoint %q: %w", id, err), e.Close())
 		}
 		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(), webhook: e.webhooks}
+		if e.opts.RateLimits {
+			ep.limits = newLimiter(e.opts.Now)
+		}
 		ep.server = server.New(e.faults.Backend(id, ep), server.Options{Key: e.opts.WorkerKey, Log: e.opts.Log})
 		e.endpoints[id] = ep
 	}

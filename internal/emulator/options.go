@@ -50,6 +50,8 @@ type Options struct {
 	Hosts   []string // names in URLs that lead here, beside those of loopback; "*" or none: any
 	Origins []string // of web pages that may call, beside those of the same host; "*": any
 
+	RateLimits bool // answer 429 where the hosted platform would
+
 	Faults fault.Plan // what goes wrong from the start
 
 	// OmitEmptyInput hands a job with the input {} out without its input, as the hosted platform

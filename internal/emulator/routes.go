@@ -65,6 +65,13 @@ func (e *Emulator) on(call func(*endpoint, echo.Context) error) echo.HandlerFunc
 		if ep == nil {
 			return nil
 		}
+		if ep.limits != nil {
+			leave, ok := ep.limits.admit(c)
+			if !ok {
+				return nil
+			}
+			defer leave()
+		}
 		err := call(ep, c)
 		if err == nil || c.Request().Context().Err() != nil {
 			return nil // answered, or there is nobody to answer to
