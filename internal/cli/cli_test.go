@@ -75,6 +75,10 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a port out of range", args: []string{"serve", "--port", "70000"}, code: 2, line: "--port 70000"},
 		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: "--lease"},
 		{name: "gaps that are no times", args: []string{"serve", "--webhook-gaps", "5s,soon"}, code: 2, line: `--webhook-gaps: "soon" is not a time`},
+		{name: "rate limits of another kind", args: []string{"serve", "--rate-limits", "strict"}, code: 2, line: "--rate-limits strict: want off or hosted"},
+		{name: "a switch that is none", args: []string{"serve", "--disputed", "tll=delete"}, code: 2, line: `--disputed: "tll" is none of empty-input,`},
+		{name: "a size that is none", args: []string{"serve", "--max-run-body", "much"}, code: 2, line: "--max-run-body much: want a size such as 10MiB"},
+		{name: "a body of nothing", args: []string{"serve", "--max-chunk", "0"}, code: 2, line: "--max-chunk 0: want a size such as 1MiB"},
 		{name: "no such faults", args: []string{"serve", "--faults", "gone.yaml"}, code: 2, line: "--faults: gone.yaml: no such file"},
 		{name: "faults that make no sense", args: []string{"serve", "--faults", "faults.yaml"}, code: 2, line: `--faults faults.yaml: rules[0].status: want 200 to 599, not 42`},
 		{name: "faults that are no YAML", args: []string{"serve", "--faults", "broken.yaml"}, code: 2, line: "--faults broken.yaml: yaml: "},
@@ -178,4 +182,15 @@ func TestServe_WorkerKey(t *testing.T) {
 	require.Contains(t, i.stdout.String(), "export RUNPOD_AI_API_KEY='w'\n")
 	require.Contains(t, i.stderr.String(), "listening beyond this machine on 0.0.0.0")
 	require.NotContains(t, i.stderr.String(), "401")
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "1000": 1000, "7B": 7, "2kB": 2000, "20MB": 20_000_000, "10MiB": 10 << 20, "3 KiB": 3 << 10, "1GiB": 1 << 30, "2GB": 2_000_000_000,
+		"": -1, "-1": -1, "1.5MB": -1, "MB": -1, "10mb": -1, "99999999999GiB": -1, "0x10": -1,
+	} {
+		n, err := parseSize(text)
+		require.Equal(t, want < 0, err != nil, text)
+		require.Equal(t, max(want, 0), n, text)
+	}
 }

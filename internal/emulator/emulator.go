@@ -67,7 +67,10 @@ func New(o Options) (*Emulator, error) {
 		if e.opts.RateLimits {
 			ep.limits = newLimiter(e.opts.Now)
 		}
-		ep.server = server.New(e.faults.Backend(id, ep), server.Options{Key: e.opts.WorkerKey, Log: e.opts.Log})
+		ep.server = server.New(e.faults.Backend(id, ep), server.Options{
+			Key: e.opts.WorkerKey, Log: e.opts.Log,
+			MaxResult: e.opts.MaxResult, MaxChunk: e.opts.MaxChunk, Refused: ep.refused,
+		})
 		e.endpoints[id] = ep
 	}
 	e.standard = e.endpoints[e.opts.Endpoints[0]]

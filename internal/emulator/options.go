@@ -8,6 +8,7 @@ import (
 	"runpodctl-worker/internal/emulator/fault"
 	"runpodctl-worker/internal/emulator/store"
 	"runpodctl-worker/internal/emulator/webhook"
+	"runpodctl-worker/internal/protocol"
 )
 
 // Options of an Emulator. A field that is zero has the value of the hosted platform, or, where nobody
@@ -54,9 +55,17 @@ type Options struct {
 
 	Faults fault.Plan // what goes wrong from the start
 
-	// OmitEmptyInput hands a job with the input {} out without its input, as the hosted platform
-	// does. The official worker then drops the job, which serves nobody locally.
-	OmitEmptyInput bool
+	// Bytes that are taken; more is answered 400.
+	MaxRun     int64 // run (10 MiB)
+	MaxRunSync int64 // runsync (20 MB)
+	MaxResult  int64 // job-done (20 MB)
+	MaxChunk   int64 // job-stream (1 MiB)
+
+	// RetainBytes bounds what the results of each endpoint take up in memory; the oldest make room before
+	// their retention is over (256 MiB). Negative: no bound.
+	RetainBytes int64
+
+	Disputed Disputed
 }
 
 func (o Options) withDefaults() Options {
@@ -72,8 +81,12 @@ func (o Options) withDefaults() Options {
 		o.Now = time.Now
 	}
 	if o.OpenStore == nil {
-		now := o.Now
-		o.OpenStore = func(string) (store.Store, error) { return store.NewMemory(now), nil }
+		now, retain := o.Now, max(cmp.Or(o.RetainBytes, 256<<20), 0)
+		o.OpenStore = func(string) (store.Store, error) {
+			memory := store.NewMemory(now)
+			memory.RetainBytes = retain
+			return memory, nil
+		}
 	}
 	o.TakeHold = cmp.Or(o.TakeHold, 5*time.Second)
 	o.StopHold = cmp.Or(o.StopHold, 25*time.Second)
@@ -94,6 +107,11 @@ func (o Options) withDefaults() Options {
 
 	o.Retention = cmp.Or(o.Retention, 30*time.Minute)
 	o.SyncRetention = cmp.Or(o.SyncRetention, time.Minute)
+
+	o.MaxRun = cmp.Or(o.MaxRun, protocol.MaxRunBody)
+	o.MaxRunSync = cmp.Or(o.MaxRunSync, protocol.MaxRunSyncBody)
+	o.MaxResult = cmp.Or(o.MaxResult, protocol.MaxResult)
+	o.MaxChunk = cmp.Or(o.MaxChunk, protocol.MaxChunk)
 
 	o.SweepEvery = cmp.Or(o.SweepEvery, time.Second)
 	o.WorkerSeen = cmp.Or(o.WorkerSeen, 30*time.Second)

@@ -27,7 +27,7 @@ type submission struct {
 }
 
 func (ep *endpoint) run(c echo.Context) error {
-	job, err := ep.submit(c, uuid.NewString()+"-u1", protocol.MaxRunBody, ep.opts.Retention)
+	job, err := ep.submit(c, uuid.NewString()+"-u1", ep.opts.MaxRun, ep.opts.Retention)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (ep *endpoint) runsync(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	job, err := ep.submit(c, "sync-"+uuid.NewString()+"-u1", protocol.MaxRunSyncBody, ep.opts.SyncRetention)
+	job, err := ep.submit(c, "sync-"+uuid.NewString()+"-u1", ep.opts.MaxRunSync, ep.opts.SyncRetention)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention tim
 	if isNull(s.Input) {
 		return store.Job{}, protocol.BadRequestError("input: is missing")
 	}
-	policy := store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries}
+	policy := ep.opts.Disputed.policy(store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries})
 	o := ep.opts
 	if policy.Execution, err = within("policy.executionTimeout", s.Policy.ExecutionTimeout, o.Execution, o.MinExecution, o.MaxPolicy); err != nil {
 		return store.Job{}, err
@@ -77,7 +77,7 @@ func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention tim
 	if err := checkWebhook(s.Webhook); err != nil {
 		return store.Job{}, err
 	}
-	payload := s.payload(id, o.OmitEmptyInput)
+	payload := s.payload(id, !o.Disputed.KeepEmptyInput)
 	return ep.store.Enqueue(c.Request().Context(), store.Job{ID: id, Payload: payload, Policy: policy, Webhook: s.Webhook})
 }
 

@@ -24,6 +24,7 @@ var (
 const (
 	ExecutionTimeout = "executionTimeout exceeded"
 	Unacknowledged   = "job timed out after %d retries"
+	TTLExceeded      = "ttl exceeded"
 )
 
 // Job is a snapshot of one job. Its byte slices are shared and must not be written to.
@@ -50,6 +51,12 @@ type Policy struct {
 	TTL        time.Duration // from submission; then the job is deleted in any state
 	Retention  time.Duration // from the end; then the result is deleted
 	MaxRetries int
+
+	// What people disagree about.
+	ExecutionTimesOut bool // a job that runs too long is TIMED_OUT, not FAILED
+	SilenceTimesOut   bool // so is one whose workers fell silent
+	TTLTimesOut       bool // a job that has not ended within its TTL is TIMED_OUT and kept, not deleted
+	LateProgress      bool // an update after the end reopens the job
 }
 
 // Take asks for jobs.
@@ -122,6 +129,8 @@ type Store interface {
 	Get(ctx context.Context, id string) (Job, error)
 	// Wait returns the job when what is awaited has come, when the wait is over, or when ctx ends.
 	Wait(ctx context.Context, id string, until Until, wait time.Duration) (Job, error)
+	// SetTTL makes a job exist for so long from now.
+	SetTTL(ctx context.Context, id string, ttl time.Duration) (Job, error)
 	// Purge deletes the waiting jobs and returns their number.
 	Purge(ctx context.Context) (int, error)
 	// Counts are the figures as of now.
