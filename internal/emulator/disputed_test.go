@@ -103,7 +103,7 @@ func TestStatusSetsTTL(t *testing.T) {
 		require.Equal(t, `{"id":"`+id+`","status":"IN_QUEUE"}`, r.ok("GET", "/v2/local/status/"+id+"?ttl=6000", ""))
 		time.Sleep(6*time.Second - 1)
 		r.status(id)
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		code, _ := r.call("GET", "/v2/local/status/"+id, "")
 		require.Equal(t, 404, code)
 		for _, ttl := range []string{"0", "-1", "soon", "604800001"} {

@@ -207,7 +207,7 @@ func TestRequest(t *testing.T) {
 	s, _, _ := newSender(Options{}, func(_ int, r *http.Request) (int, error) {
 		body, err := io.ReadAll(r.Body)
 		require.NoError(t, err)
-		require.Equal(t, `{"id":"j1"}`, string(body))
+		require.JSONEq(t, `{"id":"j1"}`, string(body))
 		require.Equal(t, http.MethodPost, r.Method)
 		require.Equal(t, "http://user:pass@hook/a?b=c", r.URL.String())
 		require.Equal(t, "application/json", r.Header.Get("Content-Type"))
