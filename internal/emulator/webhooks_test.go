@@ -39,12 +39,17 @@ func (c *clock) pass(d time.Duration) {
 func receiver(t *testing.T) (url string, bodies chan string) {
 	t.Helper()
 	bodies = make(chan string, 10)
-	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	return newServer(t, func(_ http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		bodies <- string(body)
-	}))
+	}) + "/hook?a=1&b", bodies
+}
+
+func newServer(t *testing.T, handle http.HandlerFunc) (url string) {
+	t.Helper()
+	srv := httptest.NewServer(handle)
 	t.Cleanup(srv.Close)
-	return srv.URL + "/hook?a=1&b", bodies
+	return srv.URL
 }
 
 // LE-05, LE-06: the receiver reads the whole job, in whatever state it has ended.
