@@ -66,7 +66,7 @@ func (e *Emulator) on(call func(*endpoint, echo.Context) error) echo.HandlerFunc
 		}
 		err := call(ep, c)
 		if err == nil || c.Request().Context().Err() != nil {
-			return nil // answered, or there is nobody to answer to
+			return nil //nolint:nilerr // answered, or there is nobody to answer to
 		}
 		if !server.WriteError(c.Response(), err) {
 			e.opts.Log.Error("a call failed", "endpoint", ep.id, "path", c.Path(), "error", err)
@@ -91,8 +91,7 @@ func (e *Emulator) find(c echo.Context) *endpoint {
 // routeError words what echo itself refuses: unknown paths and methods.
 func (e *Emulator) routeError(err error, c echo.Context) {
 	status, detail := http.StatusInternalServerError, "internal error"
-	var he *echo.HTTPError
-	if errors.As(err, &he) {
+	if he, ok := errors.AsType[*echo.HTTPError](err); ok {
 		status, detail = he.Code, "no such route"
 	}
 	if status == http.StatusMethodNotAllowed {

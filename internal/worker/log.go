@@ -50,12 +50,10 @@ func (w *Worker) complain(msg string, err error, attrs ...slog.Attr) {
 // kind is what equal errors have in common. The text of a network error names ports that change with every
 // attempt; what lies at the bottom of it does not.
 func kind(err error) string {
-	var status *protocol.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*protocol.StatusError](err); ok {
 		return (&protocol.StatusError{Call: status.Call, Code: status.Code}).Error()
 	}
-	var decode *protocol.DecodeError
-	if errors.As(err, &decode) {
+	if decode, ok := errors.AsType[*protocol.DecodeError](err); ok {
 		return decode.Call + ": decode"
 	}
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {

@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -56,7 +57,7 @@ func (t *task) run() {
 	}
 	switch cause := context.Cause(t.ctx); {
 	case err == nil, cause == nil: // delivered, or given up
-	case cause == errStopped:
+	case errors.Is(cause, errStopped):
 		t.log(slog.LevelInfo, "Stopped.")
 	default:
 		t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")
