@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -60,4 +62,19 @@ func kind(err error) string {
 		err = inner
 	}
 	return err.Error()
+}
+
+// maxBrief is how much of an error fits into a log line beside its job.
+const maxBrief = 300
+
+// brief is the gist of a job's error: of an exception, its type and message.
+func brief(text string) string {
+	var info protocol.ErrorInfo
+	if json.Unmarshal([]byte(text), &info) == nil && info.Type != "" {
+		text = info.Type + ": " + info.Message
+	}
+	if len(text) > maxBrief {
+		text = strings.ToValidUTF8(text[:maxBrief], "") + "…"
+	}
+	return text
 }

@@ -51,6 +51,9 @@ func (t *task) run() {
 	if lost != "" {
 		outcome = protocol.Outcome{Error: lost, Stream: true}
 	}
+	if outcome.Error != "" {
+		t.log(slog.LevelInfo, "The job failed.", slog.String("error", brief(outcome.Error)))
+	}
 	err = context.Cause(t.ctx)
 	if err == nil {
 		err = t.deliver(outcome)
