@@ -3,10 +3,13 @@
 package test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -14,6 +17,8 @@ import (
 )
 
 var buildDir string
+
+const parallel = 4
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -25,6 +30,14 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	buildDir = dir
+	// These tests wait for processes most of the time, so a small machine can run more of them than it has cores.
+	flag.Parse()
+	if runtime.GOMAXPROCS(0) < parallel {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	return m.Run()
 }
 
