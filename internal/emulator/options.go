@@ -22,6 +22,7 @@ type Options struct {
 	StopHold   time.Duration // job-stop (25s)
 	StreamHold time.Duration // stream without ?wait (9.5s)
 	SyncHold   time.Duration // runsync and status-sync without ?wait (90s)
+	OpenAIHold time.Duration // an OpenAI call, from one word of its job to the next (5m)
 	MinWait    time.Duration // ?wait is raised to this (1s)
 	MaxWait    time.Duration // ?wait is cut to this (5m)
 
@@ -66,6 +67,7 @@ func (o Options) withDefaults() Options {
 	// Half a second less than hosted: the official Python client gives a read up after 10s.
 	o.StreamHold = cmp.Or(o.StreamHold, 9500*time.Millisecond)
 	o.SyncHold = cmp.Or(o.SyncHold, 90*time.Second)
+	o.OpenAIHold = cmp.Or(o.OpenAIHold, 5*time.Minute)
 	o.MinWait = cmp.Or(o.MinWait, time.Second)
 	o.MaxWait = cmp.Or(o.MaxWait, 5*time.Minute)
 

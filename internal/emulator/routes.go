@@ -37,6 +37,7 @@ func (e *Emulator) clientRoutes(g *echo.Group) {
 	g.POST("/retry/:job", e.on((*endpoint).retry))
 	g.POST("/purge-queue", e.on((*endpoint).purge))
 	g.GET("/health", e.on((*endpoint).health))
+	g.Match(openaiMethods, "/openai/v1/*", e.on((*endpoint).openai))
 }
 
 // workerRoutes are for those who run them; depth is how many segments their prefix has.
