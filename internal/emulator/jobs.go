@@ -70,6 +70,7 @@ func (ep *endpoint) cancelJob(ctx context.Context, id string) (store.Job, error)
 	job, err := ep.store.Finish(ctx, id, "", store.End{Status: protocol.Cancelled})
 	if err == nil {
 		ep.stop(&job)
+		ep.batches.ended(&job)
 	}
 	return job, err
 }

@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -54,16 +53,14 @@ func readOpenAI(c echo.Context) (s *submission, streams bool, err error) {
 // the job, so it is cancelled when the caller goes, or gets no answer.
 func (ep *endpoint) relay(ctx context.Context, id string, a *openaiAnswer) error {
 	for {
-		_, err := ep.store.Wait(ctx, id, store.EndedOrChunk, ep.opts.OpenAIHold)
+		if _, err := ep.store.Wait(ctx, id, store.EndedOrChunk, ep.opts.OpenAIHold); err != nil {
+			return a.broken(err)
+		}
 		if ctx.Err() != nil {
 			ep.abandon(ctx, id)
-			return nil
+			return ctx.Err()
 		}
-		var job store.Job
-		var chunks []json.RawMessage
-		if err == nil {
-			job, chunks, err = ep.store.DrainChunks(ctx, id)
-		}
+		job, chunks, err := ep.store.DrainChunks(ctx, id)
 		if err != nil {
 			return a.broken(err)
 		}

@@ -175,11 +175,11 @@ func TestOpenAIJobIsPurged(t *testing.T) {
 func TestOpenAIStreamIsLive(t *testing.T) {
 	n := newNetwork(t, emulator.Options{})
 	ctx, leave := context.WithCancel(t.Context())
-	req, err := http.NewRequestWithContext(ctx, "POST", n.url+"/openai/v1/completions", strings.NewReader(`{"stream":true}`))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.url+"/openai/v1/completions", strings.NewReader(`{"stream":true}`))
 	require.NoError(t, err)
 	answer := make(chan *http.Response, 1)
 	go func() {
-		res, err := n.client.Do(req)
+		res, err := n.client.Do(req) //nolint:bodyclose // it is, below
 		if err == nil {
 			answer <- res
 		}

@@ -20,6 +20,7 @@ func (e *Emulator) routes() http.Handler {
 	})
 	for _, prefix := range []string{"", "/v2/:endpoint"} {
 		e.clientRoutes(r.Group(prefix))
+		e.batchRoutes(r.Group(prefix + "/batch"))
 		e.workerRoutes(r.Group(prefix), strings.Count(prefix, "/"))
 	}
 	return tidy(r)
@@ -37,7 +38,21 @@ func (e *Emulator) clientRoutes(g *echo.Group) {
 	g.POST("/retry/:job", e.on((*endpoint).retry))
 	g.POST("/purge-queue", e.on((*endpoint).purge))
 	g.GET("/health", e.on((*endpoint).health))
+	g.GET("/requests", e.on((*endpoint).requests))
 	g.Match(openaiMethods, "/openai/v1/*", e.on((*endpoint).openai))
+}
+
+// batchRoutes are for those who submit many jobs at a time.
+func (e *Emulator) batchRoutes(g *echo.Group) {
+	g.POST("", e.on((*endpoint).createBatch))
+	g.GET("", e.on((*endpoint).listBatches))
+	g.GET("/:batch", e.on(withBatch((*endpoint).readBatch)))
+	g.PUT("/:batch", e.on(withBatch((*endpoint).renameBatch)))
+	g.POST("/:batch/finalize", e.on(withBatch((*endpoint).finalizeBatch)))
+	g.POST("/:batch/cancel", e.on(withBatch((*endpoint).cancelBatch)))
+	g.POST("/:batch/requests", e.on(withBatch((*endpoint).addBatchRequests)))
+	g.GET("/:batch/requests", e.on(withBatch((*endpoint).listBatchRequests)))
+	g.DELETE("/:batch/requests/:request", e.on(withBatch((*endpoint).deleteBatchRequest)))
 }
 
 // workerRoutes are for those who run them; depth is how many segments their prefix has.

@@ -24,6 +24,7 @@ type submission struct {
 		ExecutionTimeout int64 `json:"executionTimeout"` // ms
 		TTL              int64 `json:"ttl"`              // ms
 	} `json:"policy"`
+	batch string // that it belongs to
 }
 
 func (ep *endpoint) run(c echo.Context) error {
@@ -108,8 +109,12 @@ func within(name string, ms int64, standard, low, high time.Duration) (time.Dura
 
 // payload is the object that workers are handed: once built, it serves every take.
 func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
-	b := make([]byte, 0, len(id)+len(s.Input)+len(s.S3Config)+len(s.Webhook)+64)
-	b = append(append(append(b, `{"id":"`...), id...), '"')
+	b := make([]byte, 0, len(id)+len(s.batch)+len(s.Input)+len(s.S3Config)+len(s.Webhook)+64)
+	b = append(b, '{')
+	if s.batch != "" {
+		b = append(append(append(b, `"batchId":"`...), s.batch...), `",`...)
+	}
+	b = append(append(append(b, `"id":"`...), id...), '"')
 	if !omitEmpty || !isEmptyObject(s.Input) {
 		b = append(append(b, `,"input":`...), s.Input...)
 	}

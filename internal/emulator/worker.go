@@ -51,7 +51,10 @@ func (ep *endpoint) Done(ctx context.Context, worker, job string, d server.Done)
 	if d.Error != "" {
 		end.Status = protocol.Failed
 	}
-	_, err := ep.store.Finish(ctx, job, worker, end)
+	ended, err := ep.store.Finish(ctx, job, worker, end)
+	if err == nil {
+		ep.batches.ended(&ended)
+	}
 	return err
 }
 
