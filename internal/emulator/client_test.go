@@ -165,6 +165,29 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+func TestMaxHold(t *testing.T) {
+	for _, path := range []string{
+		"/runsync", "/runsync?wait=300000", "/status-sync/$", "/stream/$", "/stream/$?wait=5000", "/openai/v1/models",
+		"/job-take/w1?", "/job-take-batch/w1?batch_size=3", "/job-stop/w1?",
+	} {
+		t.Run(path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, emulator.Options{MaxHold: 20 * time.Millisecond})
+				if strings.Contains(path, "$") {
+					path = strings.Replace(path, "$", r.run(`{"input":1}`), 1)
+					r.take("w1")
+				}
+				method, start := "POST", time.Now()
+				if strings.HasPrefix(path, "/job-") {
+					method = "GET"
+				}
+				r.call(method, "/v2/local"+path, `{"input":1}`)
+				require.Equal(t, 20*time.Millisecond, time.Since(start))
+			})
+		})
+	}
+}
+
 // A stream is read live and once; the reply that says COMPLETED leaves nothing behind.
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -59,7 +59,7 @@ func New(o Options) (*Emulator, error) {
 		e.endpoints[id] = ep
 	}
 	e.standard = e.endpoints[e.opts.Endpoints[0]]
-	e.handler = e.routes()
+	e.handler = tidy(e.routes())
 	return e, nil
 }
 

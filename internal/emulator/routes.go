@@ -11,19 +11,20 @@ import (
 )
 
 // routes are the paths of both APIs.
-func (e *Emulator) routes() http.Handler {
+func (e *Emulator) routes() *echo.Echo {
 	r := echo.New()
 	r.HTTPErrorHandler = e.routeError
 	r.GET("/ping", func(c echo.Context) error {
 		server.WriteJSON(c.Response(), http.StatusOK, []byte(`{"status":"ok"}`))
 		return nil
 	})
+	e.docsRoutes(r)
 	for _, prefix := range []string{"", "/v2/:endpoint"} {
 		e.clientRoutes(r.Group(prefix))
 		e.batchRoutes(r.Group(prefix + "/batch"))
 		e.workerRoutes(r.Group(prefix), strings.Count(prefix, "/"))
 	}
-	return tidy(r)
+	return r
 }
 
 // clientRoutes are for those who submit jobs. Some clients POST where the documentation says GET.
