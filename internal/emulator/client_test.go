@@ -135,7 +135,7 @@ func TestOmitEmptyInput(t *testing.T) {
 func TestHolds(t *testing.T) {
 	for path, want := range map[string]time.Duration{
 		"/runsync": 90 * time.Second, "/runsync?wait=2000": 2 * time.Second, "/runsync?wait=10": time.Second,
-		"/runsync?wait=999999": 5 * time.Minute, "/status-sync/$": 90 * time.Second, "/status-sync/$?wait=3000": 3 * time.Second,
+		"/runsync?wait=999999": 5 * time.Minute, "/runsync?wait=99999999999999999999": 5 * time.Minute, "/status-sync/$": 90 * time.Second, "/status-sync/$?wait=3000": 3 * time.Second,
 		"/stream/$": 9500 * time.Millisecond, "/stream/$?wait=1500": 1500 * time.Millisecond, "/status/$": 0,
 		"/job-take/w1?": 5 * time.Second, "/job-take-batch/w1?batch_size=3": 5 * time.Second, "/job-stop/w1?": 25 * time.Second,
 	} {

@@ -3,6 +3,7 @@ package emulator
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/labstack/echo/v4"
 
@@ -39,7 +40,11 @@ func readOpenAI(c echo.Context) (s *submission, streams bool, err error) {
 	var head struct {
 		Stream bool `json:"stream"`
 	}
-	input := append([]byte(`{"openai_route":`), protocol.Quote("/v1/"+c.Param("*"))...)
+	route, err := url.PathUnescape(c.Param("*")) // echo leaves it as it is where a / is escaped
+	if err != nil {
+		return nil, false, protocol.BadRequestError("path: " + err.Error())
+	}
+	input := append([]byte(`{"openai_route":`), protocol.Quote("/v1/"+route)...)
 	if len(body) > 0 {
 		if err := server.Decode(body, &head); err != nil {
 			return nil, false, err

@@ -41,6 +41,7 @@ func TestOpenAIJobs(t *testing.T) {
 		"deleting":      {"DELETE", "/v2/local/openai/v1/files/f1", ``, `{"openai_route":"/v1/files/f1"}`},
 		"with a query":  {"GET", "/v2/local/openai/v1/files?limit=1", ``, `{"openai_route":"/v1/files"}`},
 		"a quoted name": {"GET", "/v2/local/openai/v1/models/a%22b", ``, `{"openai_route":"/v1/models/a\"b"}`},
+		"an escaped /":  {"GET", "/v2/local/openai/v1/models/a%2Fb%25", ``, `{"openai_route":"/v1/models/a/b%"}`},
 		"a base with /": {"GET", "/v2/local/openai/v1//models/", ``, `{"openai_route":"/v1/models"}`},
 	} {
 		t.Run(name, func(t *testing.T) {

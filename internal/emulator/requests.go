@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"encoding/json"
+	"errors"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
@@ -46,7 +47,7 @@ func number(c echo.Context, name string, standard, low, high int) (int, error) {
 		return standard, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // then n is the nearest
 		return 0, protocol.BadRequestError(name + ": not a number")
 	}
 	return min(max(n, low), high), nil

@@ -3,6 +3,7 @@ package emulator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -144,7 +145,7 @@ func (ep *endpoint) wait(c echo.Context, standard time.Duration) (time.Duration,
 		return standard, nil
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // then ms is the nearest
 		return 0, protocol.BadRequestError("wait: not a number of milliseconds")
 	}
 	ms = min(max(ms, ep.opts.MinWait.Milliseconds()), ep.opts.MaxWait.Milliseconds())

@@ -53,6 +53,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 		method = http.MethodPost
 	}
 	if r.Method != method {
+		w.Header().Set("Allow", method)
 		WriteProblem(w, http.StatusMethodNotAllowed, t.call+" is not called with "+r.Method)
 		return
 	}
