@@ -2,6 +2,7 @@ package emulator_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
@@ -213,3 +214,27 @@ func TestOpenAIStreamIsLive(t *testing.T) {
 }
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }
+
+// Whatever is sent and yielded, the job's input and a document are JSON, and an event is one event.
+func FuzzOpenAI(f *testing.F) {
+	for _, s := range []string{`{"model":"m"}`, `{"stream":true}`, `null`, ` [1]`, `"data: 1\n\n"`, `"{\"a\":1}"`, "{\"a\":\n\n1}", ``} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if input, err := emulator.OpenAIInput(text); err == nil {
+			require.True(t, json.Valid(input), "%s", input)
+			require.Contains(t, string(input), strings.ToValidUTF8(text, "\uFFFD"))
+		}
+		text = strings.Trim(text, " \t\r\n")
+		if !json.Valid([]byte(text)) {
+			return
+		}
+		require.True(t, json.Valid([]byte(emulator.OpenAIAnswer(json.RawMessage(text), false))))
+		if event := emulator.OpenAIAnswer(json.RawMessage(text), true); text[0] != '"' {
+			data, found := strings.CutPrefix(event, "data: ")
+			require.True(t, found)
+			require.JSONEq(t, text, strings.TrimSuffix(data, "\n\n"))
+			require.NotContains(t, strings.TrimSuffix(event, "\n\n"), "\n")
+		}
+	})
+}
