@@ -1,9 +1,11 @@
 package emulator_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,4 +259,47 @@ func TestRequests(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Equal(t, 100, count("?limit=1000"), "one whose result has expired is not listed")
 	})
+}
+
+// Whatever happens to batches at the same time, each request counts once in the end.
+func TestManyHandsOnBatches(t *testing.T) {
+	n := newNetwork(t, emulator.Options{TakeHold: 20 * time.Millisecond})
+	working, stop := context.WithCancel(t.Context())
+	var workers, hands sync.WaitGroup
+	for w := range 3 {
+		workers.Go(func() { n.work(working, fmt.Sprintf("w%d", w), false) })
+	}
+	counted := func(id string) (b batch) {
+		_, text, _ := n.do(t.Context(), "GET", "/batch/"+id, "")
+		_ = json.Unmarshal(text, &b)
+		return b
+	}
+	for hand := range 4 {
+		hands.Go(func() {
+			for round := range 10 {
+				_, text, _ := n.do(t.Context(), "POST", "/batch", `[{"input":1},{"input":2},{"input":3},{"input":4}]`)
+				var b batch
+				_ = json.Unmarshal(text, &b)
+				var calls sync.WaitGroup
+				for _, path := range []string{"/finalize", "/finalize", "/requests", "/cancel"} {
+					if path == "/cancel" && (hand+round)%2 == 0 {
+						continue
+					}
+					calls.Go(func() { _, _, _ = n.do(t.Context(), "POST", "/batch/"+b.ID+path, `{"requests":[{"input":5}]}`) })
+				}
+				calls.Wait()
+				for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+					if b = counted(b.ID); b.RequestCompleted+b.RequestFailed == b.RequestTotal || b.Status == "CANCELLED" && b.RequestCompleted == 0 {
+						break
+					}
+				}
+				if ended := b.RequestCompleted + b.RequestFailed; b.RequestInProgress != 0 || ended != b.RequestTotal && ended != 0 {
+					t.Errorf("%+v", b)
+				}
+			}
+		})
+	}
+	hands.Wait()
+	stop()
+	workers.Wait()
 }

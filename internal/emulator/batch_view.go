@@ -112,9 +112,3 @@ func (ep *endpoint) result(ctx context.Context, r *batchResult) error {
 	r.StartedAt, r.CompletedAt = job.Started.UTC(), job.Ended.UTC()
 	return nil
 }
-
-func (bs *batches) rename(b *batch, name string) {
-	bs.mu.Lock()
-	defer bs.mu.Unlock()
-	b.name = name
-}

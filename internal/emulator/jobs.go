@@ -67,10 +67,9 @@ func (ep *endpoint) cancel(c echo.Context) error {
 
 // cancelJob ends a job and tells its worker. The job comes back also with protocol.ErrJobSettled.
 func (ep *endpoint) cancelJob(ctx context.Context, id string) (store.Job, error) {
-	job, err := ep.store.Finish(ctx, id, "", store.End{Status: protocol.Cancelled})
+	job, err := ep.finish(ctx, id, "", store.End{Status: protocol.Cancelled})
 	if err == nil {
 		ep.stop(&job)
-		ep.batches.ended(&job)
 	}
 	return job, err
 }

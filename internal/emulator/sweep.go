@@ -47,6 +47,6 @@ func (ep *endpoint) overdue(d *store.Due) {
 	default:
 		log.Warn("a job failed: "+job.Error, "executionTimeout", job.Policy.Execution)
 		ep.stop(job)
-		ep.batches.ended(job)
+		ep.ended(job)
 	}
 }

@@ -51,10 +51,7 @@ func (ep *endpoint) Done(ctx context.Context, worker, job string, d server.Done)
 	if d.Error != "" {
 		end.Status = protocol.Failed
 	}
-	ended, err := ep.store.Finish(ctx, job, worker, end)
-	if err == nil {
-		ep.batches.ended(&ended)
-	}
+	_, err := ep.finish(ctx, job, worker, end)
 	return err
 }
 
