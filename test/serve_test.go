@@ -43,6 +43,9 @@ func serveHandler(t *testing.T, file string, args ...string) *server {
 	return serve(t, append([]string{"--python", python(t), "--handler", handler(t, file)}, args...)...)
 }
 
+// url is the root of the server.
+func (s *server) url() string { return strings.TrimSuffix(s.base, "/v2") }
+
 var exported = regexp.MustCompile(`(?m)^export ([A-Z_]+)='(.*)'$`)
 
 // workerVars are what a worker cannot do without.

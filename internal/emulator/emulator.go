@@ -33,6 +33,7 @@ type endpoint struct {
 	store   store.Store
 	workers *workers
 	stops   *stops
+	batches *batches
 	server  *server.Server // the workers' side
 }
 
@@ -53,12 +54,12 @@ func New(o Options) (*Emulator, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the store of endpoint %q: %w", id, err), e.Close())
 		}
-		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops()}
+		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(), batches: newBatches()}
 		ep.server = server.New(ep, server.Options{Key: e.opts.APIKey, Log: e.opts.Log})
 		e.endpoints[id] = ep
 	}
 	e.standard = e.endpoints[e.opts.Endpoints[0]]
-	e.handler = e.routes()
+	e.handler = tidy(e.routes())
 	return e, nil
 }
 

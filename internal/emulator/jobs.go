@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"context"
 	"errors"
 
 	"github.com/labstack/echo/v4"
@@ -54,18 +55,23 @@ func (ep *endpoint) stream(c echo.Context) error {
 
 // cancel ends a job in any live state. One that has ended already keeps its state, which is the answer.
 func (ep *endpoint) cancel(c echo.Context) error {
-	ctx, id := c.Request().Context(), c.Param("job")
-	job, err := ep.store.Finish(ctx, id, "", store.End{Status: protocol.Cancelled})
-	switch {
-	case err == nil:
-		ep.stop(&job)
-	case !errors.Is(err, protocol.ErrJobSettled):
+	job, err := ep.cancelJob(c.Request().Context(), c.Param("job"))
+	if err != nil && !errors.Is(err, protocol.ErrJobSettled) {
 		return err
 	}
 	b := buffer()
 	defer b.free()
 	b.state(job.ID, job.Status)
 	return b.send(c)
+}
+
+// cancelJob ends a job and tells its worker. The job comes back also with protocol.ErrJobSettled.
+func (ep *endpoint) cancelJob(ctx context.Context, id string) (store.Job, error) {
+	job, err := ep.finish(ctx, id, "", store.End{Status: protocol.Cancelled})
+	if err == nil {
+		ep.stop(&job)
+	}
+	return job, err
 }
 
 // retry gives a job that failed a fresh start.

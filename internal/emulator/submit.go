@@ -1,7 +1,9 @@
 package emulator
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -23,10 +25,11 @@ type submission struct {
 		ExecutionTimeout int64 `json:"executionTimeout"` // ms
 		TTL              int64 `json:"ttl"`              // ms
 	} `json:"policy"`
+	batch string // that it belongs to
 }
 
 func (ep *endpoint) run(c echo.Context) error {
-	job, err := ep.submit(c, uuid.NewString()+"-u1", protocol.MaxRunBody, ep.opts.Retention)
+	job, err := ep.submit(c, runID(), protocol.MaxRunBody, ep.opts.Retention)
 	if err != nil {
 		return err
 	}
@@ -41,7 +44,7 @@ func (ep *endpoint) runsync(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	job, err := ep.submit(c, "sync-"+uuid.NewString()+"-u1", protocol.MaxRunSyncBody, ep.opts.SyncRetention)
+	job, err := ep.submit(c, syncID(), protocol.MaxRunSyncBody, ep.opts.SyncRetention)
 	if err != nil {
 		return err
 	}
@@ -62,20 +65,36 @@ func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention tim
 	if err := server.Decode(body, &s); err != nil {
 		return store.Job{}, err
 	}
-	if isNull(s.Input) {
-		return store.Job{}, protocol.BadRequestError("input: is missing")
-	}
-	policy := store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries}
-	o := ep.opts
-	if policy.Execution, err = within("policy.executionTimeout", s.Policy.ExecutionTimeout, o.Execution, o.MinExecution, o.MaxPolicy); err != nil {
-		return store.Job{}, err
-	}
-	if policy.TTL, err = within("policy.ttl", s.Policy.TTL, o.TTL, o.MinTTL, o.MaxPolicy); err != nil {
-		return store.Job{}, err
-	}
-	payload := s.payload(id, o.OmitEmptyInput)
-	return ep.store.Enqueue(c.Request().Context(), store.Job{ID: id, Payload: payload, Policy: policy})
+	return ep.enqueue(c.Request().Context(), id, &s, retention)
 }
+
+// enqueue makes a job of a submission.
+func (ep *endpoint) enqueue(ctx context.Context, id string, s *submission, retention time.Duration) (store.Job, error) {
+	policy, err := ep.policy(s, retention)
+	if err != nil {
+		return store.Job{}, err
+	}
+	payload := s.payload(id, ep.opts.OmitEmptyInput)
+	return ep.store.Enqueue(ctx, store.Job{ID: id, Payload: payload, Policy: policy})
+}
+
+// policy is what a submission asks for, or has otherwise. It refuses what could not be a job.
+func (ep *endpoint) policy(s *submission, retention time.Duration) (store.Policy, error) {
+	if isNull(s.Input) {
+		return store.Policy{}, protocol.BadRequestError("input: is missing")
+	}
+	policy, o := store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries}, ep.opts
+	var err error
+	if policy.Execution, err = within("policy.executionTimeout", s.Policy.ExecutionTimeout, o.Execution, o.MinExecution, o.MaxPolicy); err != nil {
+		return store.Policy{}, err
+	}
+	policy.TTL, err = within("policy.ttl", s.Policy.TTL, o.TTL, o.MinTTL, o.MaxPolicy)
+	return policy, err
+}
+
+// Ids have the form of the hosted ones, whose end names a region.
+func runID() string  { return uuid.NewString() + "-u1" }
+func syncID() string { return "sync-" + runID() }
 
 // within is a policy's milliseconds as a duration, or its default when it is not given.
 func within(name string, ms int64, standard, low, high time.Duration) (time.Duration, error) {
@@ -91,8 +110,12 @@ func within(name string, ms int64, standard, low, high time.Duration) (time.Dura
 
 // payload is the object that workers are handed: once built, it serves every take.
 func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
-	b := make([]byte, 0, len(id)+len(s.Input)+len(s.S3Config)+len(s.Webhook)+64)
-	b = append(append(append(b, `{"id":"`...), id...), '"')
+	b := make([]byte, 0, len(id)+len(s.batch)+len(s.Input)+len(s.S3Config)+len(s.Webhook)+64)
+	b = append(b, '{')
+	if s.batch != "" {
+		b = append(append(append(b, `"batchId":"`...), s.batch...), `",`...)
+	}
+	b = append(append(append(b, `"id":"`...), id...), '"')
 	if !omitEmpty || !isEmptyObject(s.Input) {
 		b = append(append(b, `,"input":`...), s.Input...)
 	}
@@ -122,7 +145,7 @@ func (ep *endpoint) wait(c echo.Context, standard time.Duration) (time.Duration,
 		return standard, nil
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // then ms is the nearest
 		return 0, protocol.BadRequestError("wait: not a number of milliseconds")
 	}
 	ms = min(max(ms, ep.opts.MinWait.Milliseconds()), ep.opts.MaxWait.Milliseconds())

@@ -47,5 +47,6 @@ func (ep *endpoint) overdue(d *store.Due) {
 	default:
 		log.Warn("a job failed: "+job.Error, "executionTimeout", job.Policy.Execution)
 		ep.stop(job)
+		ep.ended(job)
 	}
 }

@@ -51,7 +51,7 @@ func (ep *endpoint) Done(ctx context.Context, worker, job string, d server.Done)
 	if d.Error != "" {
 		end.Status = protocol.Failed
 	}
-	_, err := ep.store.Finish(ctx, job, worker, end)
+	_, err := ep.finish(ctx, job, worker, end)
 	return err
 }
 
