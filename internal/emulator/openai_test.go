@@ -181,7 +181,7 @@ func TestOpenAIStreamIsLive(t *testing.T) {
 	require.NoError(t, err)
 	answer := make(chan *http.Response, 1)
 	go func() {
-		res, err := n.client.Do(req) //nolint:bodyclose // it is, below
+		res, err := n.client.Do(req)
 		if err == nil {
 			answer <- res
 		}
