@@ -3,10 +3,13 @@
 package test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -14,6 +17,8 @@ import (
 )
 
 var buildDir string
+
+const parallel = 4
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -25,6 +30,14 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	buildDir = dir
+	// These tests wait for processes most of the time, so a small machine can run more of them than it has cores.
+	flag.Parse()
+	if runtime.GOMAXPROCS(0) < parallel {
+		if err := flag.Set("test.parallel", strconv.Itoa(parallel)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	return m.Run()
 }
 
@@ -54,28 +67,30 @@ func binary(t *testing.T) string {
 	return path
 }
 
-// python is an interpreter that has the official package.
+// python is an interpreter that has the official packages.
 func python(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("RUNPODCTL_TEST_PYTHON")
 	if path == "" {
 		path = abs(t, "../.venv/bin/python")
 	}
-	if err := exec.Command(path, "-c", "import importlib.metadata as m; m.version('runpod')").Run(); err != nil {
-		missing(t, "no Python with the runpod package at %s (make test installs one): %v", path, err)
+	if err := exec.Command(path, "-c", "import importlib.metadata as m; m.version('runpod'), m.version('openai')").Run(); err != nil {
+		missing(t, "no Python with the official packages at %s (make test installs one): %v", path, err)
 	}
 	return path
 }
 
-// node is the interpreter for the JavaScript client, which npm ci puts beside its script.
+// node is the interpreter for the JavaScript clients, which npm ci puts beside their scripts.
 func node(t *testing.T) string {
 	t.Helper()
 	path, err := exec.LookPath("node")
 	if err != nil {
 		missing(t, "no node in PATH")
 	}
-	if _, err := os.Stat("sdk/js/node_modules/runpod-sdk"); err != nil {
-		missing(t, "no runpod-sdk (make test installs it): %v", err)
+	for _, client := range []string{"runpod-sdk", "openai"} {
+		if _, err := os.Stat("sdk/js/node_modules/" + client); err != nil {
+			missing(t, "no %s (make test installs it): %v", client, err)
+		}
 	}
 	return path
 }

@@ -43,12 +43,23 @@ func serveHandler(t *testing.T, file string, args ...string) *server {
 	return serve(t, append([]string{"--python", python(t), "--handler", handler(t, file)}, args...)...)
 }
 
+// url is the root of the server.
+func (s *server) url() string { return strings.TrimSuffix(s.base, "/v2") }
+
 var exported = regexp.MustCompile(`(?m)^export ([A-Z_]+)='(.*)'$`)
+
+// workerVars are what a worker cannot do without.
+var workerVars = []string{
+	"RUNPOD_WEBHOOK_GET_JOB", "RUNPOD_WEBHOOK_POST_OUTPUT", "RUNPOD_WEBHOOK_POST_STREAM", "RUNPOD_WEBHOOK_PING",
+	"RUNPOD_AI_API_KEY", "RUNPOD_ENDPOINT_ID", "RUNPOD_POD_ID",
+}
 
 // workerEnv is the environment that serve --print-env prints for a worker of its own.
 func (s *server) workerEnv() []string {
 	s.t.Helper()
-	eventually(s.t, func() bool { return strings.Contains(s.stdout.String(), "RUNPOD_WEBHOOK_GET_JOB=") }, "no environment on stdout")
+	for _, name := range workerVars {
+		eventually(s.t, func() bool { return strings.Contains(s.stdout.String(), "export "+name+"='") }, "no %s on stdout", name)
+	}
 	var env []string
 	for _, match := range exported.FindAllStringSubmatch(s.stdout.String(), -1) {
 		env = append(env, match[1]+"="+match[2])

@@ -51,10 +51,12 @@ func platformEnv(urls protocol.Templates, endpoint, workerID, key string) []stri
 	}
 }
 
-// printEnv prints an environment for a shell to source.
+// printEnv prints an environment for a shell to source, at once: a reader of the pipe gets all of it or none.
 func printEnv(w io.Writer, env []string) {
+	var text strings.Builder
 	for _, pair := range env {
 		name, value, _ := strings.Cut(pair, "=")
-		fmt.Fprintf(w, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
+		fmt.Fprintf(&text, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
 	}
+	fmt.Fprint(w, text.String())
 }

@@ -7,7 +7,7 @@ import (
 
 // lifecycle is the life of a command between signals: the first one ends the taking of work, the second
 // one the work itself, the third the process, whatever hangs.
-type lifecycle struct { //nolint:containedctx // the two contexts are what it is
+type lifecycle struct {
 	fetch context.Context // ended by the first signal: take no more work
 	work  context.Context // ended by the second: let go of the work at hand
 }

@@ -21,6 +21,8 @@ var times = []struct {
 	{"sync-hold", 90 * time.Second, "how long runsync waits for the end of the job, without ?wait", func(o *emulator.Options) *time.Duration { return &o.SyncHold }},
 	{"min-wait", time.Second, "shortest ?wait; a shorter one is raised to it", func(o *emulator.Options) *time.Duration { return &o.MinWait }},
 	{"max-wait", 5 * time.Minute, "longest ?wait; a longer one is cut to it", func(o *emulator.Options) *time.Duration { return &o.MaxWait }},
+	{"openai-hold", 5 * time.Minute, "how long an OpenAI call waits for the next word from its job", func(o *emulator.Options) *time.Duration { return &o.OpenAIHold }},
+	{"max-hold", 0, "upper bound of all these and of ?wait; 0 = none", func(o *emulator.Options) *time.Duration { return &o.MaxHold }},
 	{"lease", 40 * time.Second, "silence about a job after which it goes to another worker", func(o *emulator.Options) *time.Duration { return &o.Lease }},
 	{"execution-timeout", 10 * time.Minute, "how long a job may run unless its policy says otherwise", func(o *emulator.Options) *time.Duration { return &o.Execution }},
 	{"ttl", 24 * time.Hour, "how long a job exists unless its policy says otherwise", func(o *emulator.Options) *time.Duration { return &o.TTL }},
@@ -44,7 +46,7 @@ func readTimeFlags(c *cli.Context) (emulator.Options, error) {
 	var o emulator.Options
 	for _, t := range times {
 		d := c.Duration(t.flag)
-		if d <= 0 {
+		if d < 0 || d == 0 && t.value != 0 {
 			return o, usagef("--%s %s: want a time above zero", t.flag, d)
 		}
 		*t.field(&o) = d

@@ -10,7 +10,7 @@ import (
 
 // adminRoutes are for the person in front of the emulator: nothing like them exists hosted.
 func (e *Emulator) adminRoutes(g *echo.Group) {
-	g.Any("/faults", e.admin(e.faults))
+	g.Match([]string{http.MethodGet, http.MethodPost, http.MethodDelete}, "/faults", e.admin(e.faults))
 }
 
 // admin lets those in who may also submit jobs.

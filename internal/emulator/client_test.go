@@ -132,7 +132,7 @@ func TestSubmissions(t *testing.T) {
 func TestHolds(t *testing.T) {
 	for path, want := range map[string]time.Duration{
 		"/runsync": 90 * time.Second, "/runsync?wait=2000": 2 * time.Second, "/runsync?wait=10": time.Second,
-		"/runsync?wait=999999": 5 * time.Minute, "/status-sync/$": 90 * time.Second, "/status-sync/$?wait=3000": 3 * time.Second,
+		"/runsync?wait=999999": 5 * time.Minute, "/runsync?wait=99999999999999999999": 5 * time.Minute, "/status-sync/$": 90 * time.Second, "/status-sync/$?wait=3000": 3 * time.Second,
 		"/stream/$": 9500 * time.Millisecond, "/stream/$?wait=1500": 1500 * time.Millisecond, "/status/$": 0,
 		"/job-take/w1?": 5 * time.Second, "/job-take-batch/w1?batch_size=3": 5 * time.Second, "/job-stop/w1?": 25 * time.Second,
 	} {
@@ -157,6 +157,29 @@ func TestHolds(t *testing.T) {
 				default:
 					require.Regexp(t, `^{"id":".+","status":"IN_QUEUE"}$`, answer)
 				}
+			})
+		})
+	}
+}
+
+func TestMaxHold(t *testing.T) {
+	for _, path := range []string{
+		"/runsync", "/runsync?wait=300000", "/status-sync/$", "/stream/$", "/stream/$?wait=5000", "/openai/v1/models",
+		"/job-take/w1?", "/job-take-batch/w1?batch_size=3", "/job-stop/w1?",
+	} {
+		t.Run(path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, emulator.Options{MaxHold: 20 * time.Millisecond})
+				if strings.Contains(path, "$") {
+					path = strings.Replace(path, "$", r.run(`{"input":1}`), 1)
+					r.take("w1")
+				}
+				method, start := "POST", time.Now()
+				if strings.HasPrefix(path, "/job-") {
+					method = "GET"
+				}
+				r.call(method, "/v2/local"+path, `{"input":1}`)
+				require.Equal(t, 20*time.Millisecond, time.Since(start))
 			})
 		})
 	}

@@ -39,6 +39,7 @@ type endpoint struct {
 	stops   *stops
 	limits  *limiter // nil: none
 	webhook *webhook.Sender
+	batches *batches
 	server  *server.Server // the workers' side
 }
 
@@ -63,7 +64,10 @@ func New(o Options) (*Emulator, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the store of endpoint %q: %w", id, err), e.Close())
 		}
-		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(), webhook: e.webhooks}
+		ep := &endpoint{
+			id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(),
+			webhook: e.webhooks, batches: newBatches(),
+		}
 		if e.opts.RateLimits {
 			ep.limits = newLimiter(e.opts.Now)
 		}
@@ -74,7 +78,7 @@ func New(o Options) (*Emulator, error) {
 		e.endpoints[id] = ep
 	}
 	e.standard = e.endpoints[e.opts.Endpoints[0]]
-	e.handler = e.routes()
+	e.handler = tidy(e.faults.Wrap(e.routes()))
 	return e, nil
 }
 

@@ -1,9 +1,10 @@
 package emulator
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"math"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -26,8 +27,11 @@ func (ep *endpoint) status(c echo.Context) error {
 
 func (ep *endpoint) setTTL(c echo.Context) error {
 	most := ep.opts.MaxPolicy.Milliseconds()
-	ms, err := strconv.ParseInt(c.QueryParam("ttl"), 10, 64)
-	if err != nil || ms < 1 || ms > most {
+	ms, err := number(c, "ttl", 0, 0, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	if ms < 1 || int64(ms) > most {
 		return protocol.BadRequestError(fmt.Sprintf("ttl: must be between 1 and %d milliseconds", most))
 	}
 	job, err := ep.store.SetTTL(c.Request().Context(), c.Param("job"), time.Duration(ms)*time.Millisecond)
@@ -74,18 +78,23 @@ func (ep *endpoint) stream(c echo.Context) error {
 
 // cancel ends a job in any live state. One that has ended already keeps its state, which is the answer.
 func (ep *endpoint) cancel(c echo.Context) error {
-	ctx, id := c.Request().Context(), c.Param("job")
-	job, err := ep.finish(ctx, id, "", store.End{Status: protocol.Cancelled})
-	switch {
-	case err == nil:
-		ep.stop(&job)
-	case !errors.Is(err, protocol.ErrJobSettled):
+	job, err := ep.cancelJob(c.Request().Context(), c.Param("job"))
+	if err != nil && !errors.Is(err, protocol.ErrJobSettled) {
 		return err
 	}
 	b := buffer()
 	defer b.free()
 	b.state(job.ID, job.Status)
 	return b.send(c)
+}
+
+// cancelJob ends a job and tells its worker. The job comes back also with protocol.ErrJobSettled.
+func (ep *endpoint) cancelJob(ctx context.Context, id string) (store.Job, error) {
+	job, err := ep.finish(ctx, id, "", store.End{Status: protocol.Cancelled})
+	if err == nil {
+		ep.stop(&job)
+	}
+	return job, err
 }
 
 // retry gives a job that failed a fresh start.

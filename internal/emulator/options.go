@@ -26,6 +26,8 @@ type Options struct {
 	StopHold   time.Duration // job-stop (25s)
 	StreamHold time.Duration // stream without ?wait (9.5s)
 	SyncHold   time.Duration // runsync and status-sync without ?wait (90s)
+	OpenAIHold time.Duration // an OpenAI call, from one word of its job to the next (5m)
+	MaxHold    time.Duration // upper bound of all these and of ?wait (none)
 	MinWait    time.Duration // ?wait is raised to this (1s)
 	MaxWait    time.Duration // ?wait is cut to this (5m)
 
@@ -93,8 +95,14 @@ func (o Options) withDefaults() Options {
 	// Half a second less than hosted: the official Python client gives a read up after 10s.
 	o.StreamHold = cmp.Or(o.StreamHold, 9500*time.Millisecond)
 	o.SyncHold = cmp.Or(o.SyncHold, 90*time.Second)
+	o.OpenAIHold = cmp.Or(o.OpenAIHold, 5*time.Minute)
 	o.MinWait = cmp.Or(o.MinWait, time.Second)
 	o.MaxWait = cmp.Or(o.MaxWait, 5*time.Minute)
+	if o.MaxHold > 0 {
+		for _, hold := range []*time.Duration{&o.TakeHold, &o.StopHold, &o.StreamHold, &o.SyncHold, &o.OpenAIHold, &o.MinWait, &o.MaxWait} {
+			*hold = min(*hold, o.MaxHold)
+		}
+	}
 
 	o.Lease = cmp.Or(o.Lease, 40*time.Second)
 	o.MaxRetries = max(cmp.Or(o.MaxRetries, 1), 0)

@@ -11,19 +11,21 @@ import (
 )
 
 // routes are the paths of both APIs.
-func (e *Emulator) routes() http.Handler {
+func (e *Emulator) routes() *echo.Echo {
 	r := echo.New()
 	r.HTTPErrorHandler = e.routeError
 	r.GET("/ping", func(c echo.Context) error {
 		server.WriteJSON(c.Response(), http.StatusOK, []byte(`{"status":"ok"}`))
 		return nil
 	})
+	e.docsRoutes(r)
 	for _, prefix := range []string{"", "/v2/:endpoint"} {
 		e.clientRoutes(r.Group(prefix))
+		e.batchRoutes(r.Group(prefix + "/batch"))
 		e.workerRoutes(r.Group(prefix), strings.Count(prefix, "/"))
 	}
 	e.adminRoutes(r.Group("/_emulator"))
-	return tidy(e.faults.Wrap(r))
+	return r
 }
 
 // clientRoutes are for those who submit jobs. Some clients POST where the documentation says GET.
@@ -38,6 +40,21 @@ func (e *Emulator) clientRoutes(g *echo.Group) {
 	g.POST("/retry/:job", e.on((*endpoint).retry))
 	g.POST("/purge-queue", e.on((*endpoint).purge))
 	g.GET("/health", e.on((*endpoint).health))
+	g.GET("/requests", e.on((*endpoint).requests))
+	g.Match(openaiMethods, "/openai/v1/*", e.on((*endpoint).openai))
+}
+
+// batchRoutes are for those who submit many jobs at a time.
+func (e *Emulator) batchRoutes(g *echo.Group) {
+	g.POST("", e.on((*endpoint).createBatch))
+	g.GET("", e.on((*endpoint).listBatches))
+	g.GET("/:batch", e.on(withBatch((*endpoint).readBatch)))
+	g.PUT("/:batch", e.on(withBatch((*endpoint).renameBatch)))
+	g.POST("/:batch/finalize", e.on(withBatch((*endpoint).finalizeBatch)))
+	g.POST("/:batch/cancel", e.on(withBatch((*endpoint).cancelBatch)))
+	g.POST("/:batch/requests", e.on(withBatch((*endpoint).addBatchRequests)))
+	g.GET("/:batch/requests", e.on(withBatch((*endpoint).listBatchRequests)))
+	g.DELETE("/:batch/requests/:request", e.on(withBatch((*endpoint).deleteBatchRequest)))
 }
 
 // workerRoutes are for those who run them; depth is how many segments their prefix has.
@@ -99,8 +116,7 @@ func (e *Emulator) find(c echo.Context) *endpoint {
 // routeError words what echo itself refuses: unknown paths and methods.
 func (e *Emulator) routeError(err error, c echo.Context) {
 	status, detail := http.StatusInternalServerError, "internal error"
-	var he *echo.HTTPError
-	if errors.As(err, &he) {
+	if he, ok := errors.AsType[*echo.HTTPError](err); ok {
 		status, detail = he.Code, "no such route"
 	}
 	if status == http.StatusMethodNotAllowed {

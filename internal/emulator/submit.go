@@ -2,7 +2,9 @@ package emulator
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -25,10 +27,11 @@ type submission struct {
 		TTL              int64 `json:"ttl"`              // ms
 		LowPriority      bool  `json:"lowPriority"`      // starts no worker hosted; here none is started anyway
 	} `json:"policy"`
+	batch string // that it belongs to
 }
 
 func (ep *endpoint) run(c echo.Context) error {
-	job, err := ep.submit(c, uuid.NewString()+"-u1", ep.opts.MaxRun, ep.opts.Retention)
+	job, err := ep.submit(c, runID(), ep.opts.MaxRun, ep.opts.Retention)
 	if err != nil {
 		return err
 	}
@@ -43,7 +46,7 @@ func (ep *endpoint) runsync(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	job, err := ep.submit(c, "sync-"+uuid.NewString()+"-u1", ep.opts.MaxRunSync, ep.opts.SyncRetention)
+	job, err := ep.submit(c, syncID(), ep.opts.MaxRunSync, ep.opts.SyncRetention)
 	if err != nil {
 		return err
 	}
@@ -64,23 +67,40 @@ func (ep *endpoint) submit(c echo.Context, id string, limit int64, retention tim
 	if err := server.Decode(body, &s); err != nil {
 		return store.Job{}, err
 	}
+	return ep.enqueue(c.Request().Context(), id, &s, retention)
+}
+
+// enqueue makes a job of a submission.
+func (ep *endpoint) enqueue(ctx context.Context, id string, s *submission, retention time.Duration) (store.Job, error) {
+	policy, err := ep.policy(s, retention)
+	if err != nil {
+		return store.Job{}, err
+	}
+	payload := s.payload(id, !ep.opts.Disputed.KeepEmptyInput)
+	return ep.store.Enqueue(ctx, store.Job{ID: id, Payload: payload, Policy: policy, Webhook: s.Webhook})
+}
+
+// policy is what a submission asks for, or has otherwise. It refuses what could not be a job.
+func (ep *endpoint) policy(s *submission, retention time.Duration) (store.Policy, error) {
 	if isNull(s.Input) {
-		return store.Job{}, protocol.BadRequestError("input: is missing")
-	}
-	policy := ep.opts.Disputed.policy(store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries})
-	o := ep.opts
-	if policy.Execution, err = within("policy.executionTimeout", s.Policy.ExecutionTimeout, o.Execution, o.MinExecution, o.MaxPolicy); err != nil {
-		return store.Job{}, err
-	}
-	if policy.TTL, err = within("policy.ttl", s.Policy.TTL, o.TTL, o.MinTTL, o.MaxPolicy); err != nil {
-		return store.Job{}, err
+		return store.Policy{}, protocol.BadRequestError("input: is missing")
 	}
 	if err := checkWebhook(s.Webhook); err != nil {
-		return store.Job{}, err
+		return store.Policy{}, err
 	}
-	payload := s.payload(id, !o.Disputed.KeepEmptyInput)
-	return ep.store.Enqueue(c.Request().Context(), store.Job{ID: id, Payload: payload, Policy: policy, Webhook: s.Webhook})
+	o := ep.opts
+	policy := o.Disputed.policy(store.Policy{Retention: retention, MaxRetries: o.MaxRetries})
+	var err error
+	if policy.Execution, err = within("policy.executionTimeout", s.Policy.ExecutionTimeout, o.Execution, o.MinExecution, o.MaxPolicy); err != nil {
+		return store.Policy{}, err
+	}
+	policy.TTL, err = within("policy.ttl", s.Policy.TTL, o.TTL, o.MinTTL, o.MaxPolicy)
+	return policy, err
 }
+
+// Ids have the form of the hosted ones, whose end names a region.
+func runID() string  { return uuid.NewString() + "-u1" }
+func syncID() string { return "sync-" + runID() }
 
 // within is a policy's milliseconds as a duration, or its default when it is not given.
 func within(name string, ms int64, standard, low, high time.Duration) (time.Duration, error) {
@@ -96,8 +116,12 @@ func within(name string, ms int64, standard, low, high time.Duration) (time.Dura
 
 // payload is the object that workers are handed: once built, it serves every take.
 func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
-	b := make([]byte, 0, len(id)+len(s.Input)+len(s.S3Config)+len(s.Webhook)+64)
-	b = append(append(append(b, `{"id":"`...), id...), '"')
+	b := make([]byte, 0, len(id)+len(s.batch)+len(s.Input)+len(s.S3Config)+len(s.Webhook)+64)
+	b = append(b, '{')
+	if s.batch != "" {
+		b = append(append(append(b, `"batchId":"`...), s.batch...), `",`...)
+	}
+	b = append(append(append(b, `"id":"`...), id...), '"')
 	if !omitEmpty || !isEmptyObject(s.Input) {
 		b = append(append(b, `,"input":`...), s.Input...)
 	}
@@ -127,7 +151,7 @@ func (ep *endpoint) wait(c echo.Context, standard time.Duration) (time.Duration,
 		return standard, nil
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // then ms is the nearest
 		return 0, protocol.BadRequestError("wait: not a number of milliseconds")
 	}
 	ms = min(max(ms, ep.opts.MinWait.Milliseconds()), ep.opts.MaxWait.Milliseconds())

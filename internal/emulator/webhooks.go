@@ -2,7 +2,6 @@ package emulator
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 
 	"runpodctl-worker/internal/emulator/store"
@@ -21,17 +20,8 @@ func checkWebhook(text string) error {
 	return nil
 }
 
-// finish ends a job and lets its webhook know.
-func (ep *endpoint) finish(ctx context.Context, id, worker string, end store.End) (store.Job, error) {
-	job, err := ep.store.Finish(ctx, id, worker, end)
-	if err == nil {
-		ep.ended(&job) //nolint:contextcheck // a webhook outlives the call that ends its job
-	}
-	return job, err
-}
-
-// ended sends the webhook of a job that has just ended, in whatever state.
-func (ep *endpoint) ended(job *store.Job) {
+// sendWebhook sends the news of a job that has just ended, in whatever state.
+func (ep *endpoint) sendWebhook(job *store.Job) {
 	if job.Webhook == "" {
 		return
 	}

@@ -142,11 +142,11 @@ func TestRetention(t *testing.T) {
 		known := func(id string) bool { code, _ := r.call("GET", "/v2/local/status/"+id, ""); return code == 200 }
 		time.Sleep(time.Minute - 1)
 		require.True(t, known(sync))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.False(t, known(sync))
 		time.Sleep(29*time.Minute - 1)
 		require.True(t, known(async))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.False(t, known(async))
 	})
 }

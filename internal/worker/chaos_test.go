@@ -17,8 +17,11 @@ func TestWorker_ManyJobsManyFaults(t *testing.T) {
 	const jobs = 1000
 	bubble(t, Config{Concurrency: 16, PingInterval: time.Second}, lasting, func(r *rig) {
 		faults := []apidouble.Reply{
-			{Status: 500}, {Status: 502, Body: "<html>", Header: map[string]string{"Content-Type": "text/html"}},
-			{Status: 429}, {Drop: true}, {Delay: 2 * time.Second, Status: 503},
+			{Status: 500},
+			{Status: 502, Body: "<html>", Header: map[string]string{"Content-Type": "text/html"}},
+			{Status: 429},
+			{Drop: true},
+			{Delay: 2 * time.Second, Status: 503},
 		}
 		for _, kind := range []string{apidouble.Take, apidouble.Done, apidouble.Stop, apidouble.Ping} {
 			r.api.On(kind, func(apidouble.Call) *apidouble.Reply {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -48,7 +49,7 @@ func (w *Worker) fetch(ctx, open context.Context) {
 // start runs the jobs of a take and returns how many were new. An id that this worker holds is not run a second
 // time; one that it has settled is: the platform knows best why it hands it out again.
 func (w *Worker) start(jobs []protocol.Job) (started int) {
-	if len(jobs) > 0 && context.Cause(w.fetching) == errExited {
+	if len(jobs) > 0 && errors.Is(context.Cause(w.fetching), errExited) {
 		w.log.Warn("Jobs that came after the handler's end are released.", slog.Int("jobs", len(jobs)))
 		return 0
 	}
@@ -71,7 +72,7 @@ func (w *Worker) start(jobs []protocol.Job) (started int) {
 func linger(ctx, work context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	open, cancel := context.WithCancel(work)
 	stop := context.AfterFunc(ctx, func() {
-		if context.Cause(ctx) == errExited { // nobody could run what the open take brings
+		if errors.Is(context.Cause(ctx), errExited) { // nobody could run what the open take brings
 			cancel()
 			return
 		}

@@ -2,8 +2,10 @@ package worker
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -50,16 +52,29 @@ func (w *Worker) complain(msg string, err error, attrs ...slog.Attr) {
 // kind is what equal errors have in common. The text of a network error names ports that change with every
 // attempt; what lies at the bottom of it does not.
 func kind(err error) string {
-	var status *protocol.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*protocol.StatusError](err); ok {
 		return (&protocol.StatusError{Call: status.Call, Code: status.Code}).Error()
 	}
-	var decode *protocol.DecodeError
-	if errors.As(err, &decode) {
+	if decode, ok := errors.AsType[*protocol.DecodeError](err); ok {
 		return decode.Call + ": decode"
 	}
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		err = inner
 	}
 	return err.Error()
+}
+
+// maxBrief is how much of an error fits into a log line beside its job.
+const maxBrief = 300
+
+// brief is the gist of a job's error: of an exception, its type and message.
+func brief(text string) string {
+	var info protocol.ErrorInfo
+	if json.Unmarshal([]byte(text), &info) == nil && info.Type != "" {
+		text = info.Type + ": " + info.Message
+	}
+	if len(text) > maxBrief {
+		text = strings.ToValidUTF8(text[:maxBrief], "") + "…"
+	}
+	return text
 }

@@ -9,6 +9,7 @@ import (
 // Reason says why a worker ended.
 type Reason int
 
+// The ways in which a worker ends.
 const (
 	NotStarted    Reason = iota // the handler did not get ready
 	Drained                     // it was told to stop

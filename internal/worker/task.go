@@ -3,6 +3,7 @@ package worker
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -50,13 +51,16 @@ func (t *task) run() {
 	if lost != "" {
 		outcome = protocol.Outcome{Error: lost, Stream: true}
 	}
+	if outcome.Error != "" {
+		t.log(slog.LevelInfo, "The job failed.", slog.String("error", brief(outcome.Error)))
+	}
 	err = context.Cause(t.ctx)
 	if err == nil {
 		err = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
 	case err == nil, cause == nil: // delivered, or given up
-	case cause == errStopped:
+	case errors.Is(cause, errStopped):
 		t.log(slog.LevelInfo, "Stopped.")
 	default:
 		t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")

@@ -180,10 +180,10 @@ func (w *Worker) drain() (unsettled []string) {
 // end stops the handler and says how the worker ended.
 func (w *Worker) end(unsettled []string) (Reason, error) {
 	reason, errs := Drained, []error(nil)
-	switch context.Cause(w.fetching) {
-	case errRefresh:
+	switch cause := context.Cause(w.fetching); {
+	case errors.Is(cause, errRefresh):
 		reason = Refreshed
-	case errExited:
+	case errors.Is(cause, errExited):
 		reason = HandlerExited
 		errs = append(errs, w.exitError())
 	}
@@ -224,4 +224,4 @@ func (w *Worker) awaitTasks() {
 	}
 }
 
-func (w *Worker) refreshing() bool { return context.Cause(w.fetching) == errRefresh }
+func (w *Worker) refreshing() bool { return errors.Is(context.Cause(w.fetching), errRefresh) }

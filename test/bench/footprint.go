@@ -46,7 +46,7 @@ func (b *bench) help() ([]comparison, error) {
 		return nil, err
 	}
 	ratio := comparison{what: "--help", unit: "ms", rival: "empty program, same flag library", bound: atMost(1.5)}
-	for range 7 * b.reps {
+	for range 15 * b.reps {
 		for _, side := range []struct {
 			path string
 			into *samples

@@ -14,8 +14,6 @@ const maxPlan = 1 << 20
 // ServeHTTP shows the rules in force (GET), adds to them (POST) and takes them away (DELETE).
 func (i *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
-	case http.MethodGet:
-		i.show(w)
 	case http.MethodPost:
 		body, err := server.ReadBody(r, maxPlan)
 		if err != nil {
@@ -32,7 +30,7 @@ func (i *Injector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		server.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{"removed":%d}`, i.Clear()))
 	default:
-		server.WriteProblem(w, http.StatusMethodNotAllowed, "faults are not called with "+r.Method)
+		i.show(w)
 	}
 }
 

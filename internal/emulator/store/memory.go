@@ -5,6 +5,7 @@ import (
 	"container/list"
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 
@@ -91,9 +92,7 @@ func (m *Memory) Counts(context.Context) (Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	busy := make(map[string]int, len(m.busy))
-	for worker, n := range m.busy {
-		busy[worker] = n
-	}
+	maps.Copy(busy, m.busy)
 	return Counts{
 		InQueue: m.queue.len, InProgress: m.running,
 		Completed: m.completed, Failed: m.failed, Retried: m.retried,

@@ -35,6 +35,7 @@ func (m *Memory) end(r *record, worker string, e End) {
 		m.completed++
 	case protocol.Failed:
 		m.failed++
+	default: // counted nowhere
 	}
 	m.reschedule(r)
 	r.wake(true)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"runpodctl-worker/internal/protocol"
@@ -95,8 +96,8 @@ func (m *Memory) dispatch() {
 func (m *Memory) Untake(_ context.Context, worker string, ids []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i := len(ids) - 1; i >= 0; i-- {
-		r, err := m.find(ids[i])
+	for _, id := range slices.Backward(ids) {
+		r, err := m.find(id)
 		if err != nil || r.Status != protocol.InProgress || r.Worker != worker {
 			continue // it has ended meanwhile, or a sweep was faster
 		}

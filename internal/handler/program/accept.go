@@ -1,49 +1,11 @@
 package program
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strings"
-	"time"
-
-	"runpodctl-worker/internal/protocol"
 )
-
-// window is how many items of a stream may be on their way from the generator to the sink.
-const window = 8
-
-// greetTime is how long a connection may take to say what it is.
-const greetTime = 5 * time.Second
-
-// hello is how a program introduces itself when it calls start().
-type hello struct {
-	Name      string   `json:"name"`
-	Python    string   `json:"python"`
-	Kind      string   `json:"kind"`
-	Modifier  bool     `json:"modifier"`
-	Aggregate bool     `json:"aggregate"`
-	Checks    []string `json:"checks"`
-}
-
-func (h hello) ready() protocol.Ready {
-	return protocol.Ready{
-		Name:     fmt.Sprintf("%s (python %s, %s)", h.Name, h.Python, h.Kind),
-		Modifier: h.Modifier, Aggregate: h.Aggregate, Checks: h.Checks,
-	}
-}
-
-// welcome is the answer to the first hello.
-type welcome struct {
-	Window      int    `json:"window"`
-	SyncThreads int    `json:"sync_threads"`
-	Refresh     bool   `json:"refresh"`
-	Aggregate   bool   `json:"aggregate"`
-	Debug       bool   `json:"debug"`
-	LogLevel    string `json:"log_level"`
-}
 
 // accept takes connections until the listener is closed.
 func (p *Program) accept() {
@@ -78,80 +40,6 @@ func (p *Program) strike(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c)
-}
-
-// greet serves a connection by what its first frame says that it is.
-func (p *Program) greet(c *conn) {
-	_ = c.SetReadDeadline(time.Now().Add(greetTime)) // fails only on a closed connection, as the read will
-	f, err := c.read()
-	if err != nil {
-		return
-	}
-	_ = c.SetReadDeadline(time.Time{})
-	switch f.kind {
-	case kindHello:
-		p.serveControl(c, f.payload)
-	case kindData:
-		p.serveData(c)
-	case kindProgressOf:
-		if p.progressOf(f) {
-			_ = c.send(kindAck, 0, nil) // whoever is gone needs no answer
-		}
-	case kindLocal:
-		p.mu.Lock()
-		p.local = true
-		p.mu.Unlock()
-		_ = c.send(kindAck, 0, nil)
-	default:
-		p.log.Debug("A connection began with an unknown frame.", "type", f.kind)
-	}
-}
-
-// serveControl answers a hello. The first one below the program wins.
-func (p *Program) serveControl(c *conn, payload []byte) {
-	var h hello
-	err := json.Unmarshal(payload, &h)
-	p.mu.Lock()
-	first := err == nil && !p.claimed && !p.closing
-	if first {
-		p.claimed, p.control, p.greeted = true, c, h
-		p.reading.Add(1)
-	}
-	p.mu.Unlock()
-	if !first {
-		_ = c.send(kindRefused, 0, nil) // if it is gone, it is refused as well
-		return
-	}
-	defer p.reading.Done()
-	p.async.Store(strings.HasPrefix(h.Kind, "async"))
-	answer, err := json.Marshal(welcome{
-		Window: window, SyncThreads: max(1, p.opts.SyncThreads), Refresh: p.opts.RefreshWorker,
-		Aggregate: p.opts.Aggregate, Debug: p.opts.Debugger, LogLevel: p.opts.LogLevel,
-	})
-	if err == nil {
-		err = c.send(kindWelcome, 0, answer)
-	}
-	if err != nil {
-		p.fail(err)
-		return
-	}
-	p.readAll(c)
-}
-
-// serveData takes the second connection of the program that said hello.
-func (p *Program) serveData(c *conn) {
-	p.mu.Lock()
-	first := p.control != nil && p.data == nil && !p.closing
-	if first {
-		p.data = c
-		p.reading.Add(1)
-		p.ready <- p.greeted
-	}
-	p.mu.Unlock()
-	if first {
-		defer p.reading.Done()
-		p.readAll(c)
-	}
 }
 
 // readAll acts on frames until the connection ends. The program is of no use without either of its two.

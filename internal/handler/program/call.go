@@ -100,7 +100,7 @@ func (p *Program) follow(ctx context.Context, number uint32, c *call) (protocol.
 			case <-c.done: // the end of the job came before the end of the program
 				continue
 			default:
-				return protocol.Outcome{}, p.Err()
+				return protocol.Outcome{}, withLastLines(p.Err())
 			}
 		}
 	}

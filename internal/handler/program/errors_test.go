@@ -2,7 +2,6 @@ package program_test
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -79,7 +78,7 @@ async def handler(job): sys.exit(3)
 			require.Equal(t, 3, exit.State.Code)
 			require.False(t, exit.Early)
 			<-c.Exited()
-			require.True(t, errors.Is(c.Err(), exit))
+			require.ErrorIs(t, c.Err(), exit)
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"strings"
 
 	"runpodctl-worker/internal/proc"
@@ -37,6 +38,20 @@ func (e *ExitError) Report() string {
 		return e.Error()
 	}
 	return e.Error() + "; its last lines:\n" + strings.Join(e.Tail, "\n")
+}
+
+// lostError is the end of the program as it is told by a job that was lost with it: whoever reads the job's
+// error has no other way to the program's last words.
+type lostError struct{ *ExitError }
+
+func (e lostError) Error() string { return e.Report() }
+func (e lostError) Unwrap() error { return e.ExitError }
+
+func withLastLines(err error) error {
+	if exit, ok := errors.AsType[*ExitError](err); ok {
+		return lostError{exit}
+	}
+	return err
 }
 
 // reason is how the program ended. The caller holds p.mu.

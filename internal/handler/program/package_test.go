@@ -173,7 +173,7 @@ func TestLogger(t *testing.T) {
 	shim := shimDir(t)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, entry := range strings.Fields(tt.env) {
+			for entry := range strings.FieldsSeq(tt.env) {
 				name, value, _ := strings.Cut(entry, "=")
 				t.Setenv(name, value)
 			}

@@ -99,7 +99,8 @@ func TestStreamedItems(t *testing.T) {
 		{"none", `[]`, nil, "", false},
 		{
 			"error item ends it", `["a", {"error": "bad", "refresh_worker": True, "code": 9}, "never"]`,
-			[]string{`"a"`, `{"code":9,"error":"bad"}`}, "bad", true,
+			[]string{`"a"`, `{"code":9,"error":"bad"}`},
+			"bad", true,
 		},
 		{"error object", `[{"error": {"code": 7}}, "never"]`, []string{`{"error":{"code":7}}`}, `{"code":7}`, false},
 		{"empty error key is dropped", `[{"error": "", "a": 1}, 2]`, []string{`{"a":1}`, "2"}, "", false},

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -111,8 +112,8 @@ func (d *doors) environment(env []string, workerID string) []string {
 
 // lookup finds a variable; the last entry of a name wins, as in os/exec.
 func lookup(env []string, name string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if n, value, _ := strings.Cut(env[i], "="); n == name {
+	for _, entry := range slices.Backward(env) {
+		if n, value, _ := strings.Cut(entry, "="); n == name {
 			return value
 		}
 	}

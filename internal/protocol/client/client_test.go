@@ -58,22 +58,38 @@ func TestClient_Requests(t *testing.T) {
 		method, uri, body string
 		requestID         string
 	}{
-		{"take one", func(c *Client) error { _, err := c.Take(ctx, 1, false); return err },
-			"GET", "/v2/ep/job-take/w1?gpu=a+b&job_in_progress=0", "", ""},
-		{"take a batch", func(c *Client) error { _, err := c.Take(ctx, 3, true); return err },
-			"GET", "/v2/ep/job-take-batch/w1?gpu=a+b&batch_size=3&job_in_progress=1", "", ""},
-		{"stops", func(c *Client) error { _, err := c.Stops(ctx); return err },
-			"GET", "/v2/ep/job-stop/w1?gpu=a+b", "", ""},
-		{"ping", func(c *Client) error { return c.Ping(ctx, []string{"a", "b"}) },
-			"GET", "/v2/ep/ping/w1?gpu=a+b&job_id=a,b&runpod_version=" + protocol.SDKVersion, "", ""},
-		{"idle ping", func(c *Client) error { return c.Ping(ctx, nil) },
-			"GET", "/v2/ep/ping/w1?gpu=a+b&runpod_version=" + protocol.SDKVersion, "", ""},
-		{"done", func(c *Client) error { return c.Done(ctx, "j-u1", []byte(`{"output":"<é>"}`), true) },
-			"POST", "/v2/ep/job-done/w1/j-u1?gpu=a+b&isStream=true", `{"output":"<é>"}`, "j-u1"},
-		{"progress", func(c *Client) error { return c.Progress(ctx, "j", []byte(`[1]`)) },
-			"POST", "/v2/ep/job-done/w1/j?gpu=a+b&isStream=false", `{"status":"IN_PROGRESS","output":[1]}`, "j"},
-		{"chunk", func(c *Client) error { return c.Chunk(ctx, "j", []byte(`"x"`)) },
-			"POST", "/v2/ep/job-stream/w1/j?gpu=a+b&isStream=false", `{"output":"x"}`, "j"},
+		{
+			"take one", func(c *Client) error { _, err := c.Take(ctx, 1, false); return err },
+			"GET", "/v2/ep/job-take/w1?gpu=a+b&job_in_progress=0", "", "",
+		},
+		{
+			"take a batch", func(c *Client) error { _, err := c.Take(ctx, 3, true); return err },
+			"GET", "/v2/ep/job-take-batch/w1?gpu=a+b&batch_size=3&job_in_progress=1", "", "",
+		},
+		{
+			"stops", func(c *Client) error { _, err := c.Stops(ctx); return err },
+			"GET", "/v2/ep/job-stop/w1?gpu=a+b", "", "",
+		},
+		{
+			"ping", func(c *Client) error { return c.Ping(ctx, []string{"a", "b"}) },
+			"GET", "/v2/ep/ping/w1?gpu=a+b&job_id=a,b&runpod_version=" + protocol.SDKVersion, "", "",
+		},
+		{
+			"idle ping", func(c *Client) error { return c.Ping(ctx, nil) },
+			"GET", "/v2/ep/ping/w1?gpu=a+b&runpod_version=" + protocol.SDKVersion, "", "",
+		},
+		{
+			"done", func(c *Client) error { return c.Done(ctx, "j-u1", []byte(`{"output":"<é>"}`), true) },
+			"POST", "/v2/ep/job-done/w1/j-u1?gpu=a+b&isStream=true", `{"output":"<é>"}`, "j-u1",
+		},
+		{
+			"progress", func(c *Client) error { return c.Progress(ctx, "j", []byte(`[1]`)) },
+			"POST", "/v2/ep/job-done/w1/j?gpu=a+b&isStream=false", `{"status":"IN_PROGRESS","output":[1]}`, "j",
+		},
+		{
+			"chunk", func(c *Client) error { return c.Chunk(ctx, "j", []byte(`"x"`)) },
+			"POST", "/v2/ep/job-stream/w1/j?gpu=a+b&isStream=false", `{"output":"x"}`, "j",
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

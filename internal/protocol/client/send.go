@@ -99,8 +99,7 @@ func isToken(id string) bool {
 
 // transportError leaves the URL out of the message: it is long, and may hold what nobody should log.
 func transportError(call string, err error) error {
-	var inURL *url.Error
-	if errors.As(err, &inURL) {
+	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		err = inURL.Err
 	}
 	return fmt.Errorf("%s: %w", call, err)

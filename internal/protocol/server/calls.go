@@ -58,7 +58,12 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
 		WriteProblem(w, http.StatusNotFound, "no such route")
 		return
 	}
-	if posts := segments[t.call] == 2; posts != (r.Method == http.MethodPost) {
+	method := http.MethodGet
+	if segments[t.call] == 2 {
+		method = http.MethodPost
+	}
+	if r.Method != method {
+		w.Header().Set("Allow", method)
 		WriteProblem(w, http.StatusMethodNotAllowed, t.call+" is not called with "+r.Method)
 		return
 	}

@@ -1,0 +1,38 @@
+package emulator
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Routes are the methods and paths that are answered, paths as echo writes them.
+func (e *Emulator) Routes() map[string][]string {
+	routes := map[string][]string{}
+	for _, r := range e.routes().Routes() {
+		routes[r.Path] = append(routes[r.Path], r.Method)
+	}
+	return routes
+}
+
+// OpenAIInput is the input of the job that a call becomes.
+func OpenAIInput(body string) (json.RawMessage, error) {
+	c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)), nil)
+	c.SetParamNames("*")
+	c.SetParamValues("completions")
+	s, _, err := readOpenAI(c)
+	if err != nil {
+		return nil, err
+	}
+	return s.Input, nil
+}
+
+// OpenAIAnswer is the answer to a call whose job yields one item.
+func OpenAIAnswer(item json.RawMessage, streams bool) string {
+	w := httptest.NewRecorder()
+	(&openaiAnswer{w: w, streams: streams}).item(item)
+	return w.Body.String()
+}
