@@ -74,6 +74,11 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a number that is none", args: []string{"serve", "--port", "x"}, code: 2, line: `invalid value "x" for flag --port`},
 		{name: "a port out of range", args: []string{"serve", "--port", "70000"}, code: 2, line: "--port 70000"},
 		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: "--lease"},
+		{name: "fewer retries than none", args: []string{"serve", "--max-retries", "-5"}, code: 2, line: "--max-retries -5"},
+		{name: "no such interpreter", args: []string{"serve", "--handler", "h.py", "--python", "/no/python"}, code: 2, line: "--python /no/python: no such file or directory"},
+		{name: "no such interpreter in PATH", args: []string{"serve", "--handler", "h.py", "--python", "nopython"}, code: 2, line: "--python nopython: executable file not found in $PATH"},
+		{name: "no such program", args: []string{"run", "--", "./nofile"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "./nofile: no such file or directory"},
+		{name: "a list for one value in the config file", args: []string{"serve", "--config", "list.yaml"}, code: 2, line: "concurrency: want one value, not a list"},
 		{name: "no concurrency", args: []string{"serve", "--concurrency", "0"}, code: 2, line: "--concurrency 0: want 1 to 1024"},
 		{name: "a stray argument", args: []string{"serve", "handler.py"}, code: 2, line: `unexpected argument "handler.py"`},
 		{name: "an unknown command", args: []string{"fly"}, code: 2, line: `unknown command "fly"`},
@@ -96,6 +101,8 @@ func TestMain_Usage(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
+			require.NoError(t, os.WriteFile("h.py", nil, 0o644))
+			require.NoError(t, os.WriteFile("list.yaml", []byte("concurrency: [1, 2]\n"), 0o644))
 			require.NoError(t, os.WriteFile("bad.yaml", []byte("colour: red\n"), 0o644))
 			i := invocation{env: tt.env}
 			require.Equal(t, tt.code, i.run(tt.args...), i.stderr.String())

@@ -21,7 +21,7 @@ func commonFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagLogLevel, Aliases: []string{"rp_log_level"}, Usage: "ERROR, WARN, INFO or DEBUG (default: $RUNPOD_LOG_LEVEL, else INFO)"},
 		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "auto, json or text"},
-		&cli.BoolFlag{Name: flagNoColor, Usage: "no colour on a terminal"},
+		&cli.BoolFlag{Name: flagNoColor, Usage: "no colour and no spinner on a terminal (also: $NO_COLOR)"},
 	}
 }
 
@@ -48,11 +48,12 @@ func applyFile(c *cli.Context, path string) error {
 	if err := yaml.Unmarshal(data, &values); err != nil {
 		return usagef("--%s %s: %w", flagConfig, path, err)
 	}
-	spelling := map[string]string{}
+	spelling, repeatable := map[string]string{}, map[string]bool{}
 	for _, f := range c.Command.Flags {
 		for _, name := range f.Names() {
 			spelling[dashed(name)] = f.Names()[0]
 		}
+		_, repeatable[f.Names()[0]] = f.(*cli.StringSliceFlag)
 	}
 	for key, value := range values {
 		name, ok := spelling[dashed(key)]
@@ -65,6 +66,8 @@ func applyFile(c *cli.Context, path string) error {
 		items, isList := value.([]any)
 		if !isList {
 			items = []any{value}
+		} else if !repeatable[name] {
+			return usagef("--%s %s: %s: want one value, not a list", flagConfig, path, key)
 		}
 		for _, item := range items {
 			if err := c.Set(name, fmt.Sprint(item)); err != nil {

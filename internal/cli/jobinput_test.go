@@ -51,6 +51,7 @@ func TestDiffJSON(t *testing.T) {
 		{"the same in another order", `{"a":1,"b":[1,2]}`, `{"b":[1,2],"a":1}`, nil},
 		{"1 and 1.0", `1`, `1.0`, nil},
 		{"large integers are not rounded", `9007199254740993`, `9007199254740992`, []string{"output: want 9007199254740993, got 9007199254740992"}},
+		{"larger ones neither", `12345678901234567890124`, `12345678901234567890123`, []string{"output: want 12345678901234567890124, got 12345678901234567890123"}},
 		{"a value deep inside", `{"a":[{"b":1}]}`, `{"a":[{"b":2}]}`, []string{"output.a[0].b: want 1, got 2"}},
 		{"a missing key and one too many", `{"a":1}`, `{"b":1}`, []string{"output.a: missing, want 1", "output.b: unexpected 1"}},
 		{"lists of other lengths", `[1]`, `[1,2]`, []string{"output[1]: unexpected 2"}},

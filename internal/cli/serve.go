@@ -87,7 +87,11 @@ func (s *session) serve(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet(flagTestInput) {
-		return s.testJob(c)
+		limits, err := readLimits(c)
+		if err != nil {
+			return err
+		}
+		return s.testJob(c, limits)
 	}
 	if c.IsSet(flagTestOutput) {
 		return usagef("--%s goes with --%s", flagTestOutput, flagTestInput)
@@ -136,12 +140,8 @@ func (s *session) readServeFlags(c *cli.Context, log *slog.Logger) (serveOptions
 		}
 		log.Warn("listening beyond this machine on " + o.host)
 	}
-	if o.emulator, err = readTimeFlags(c); err != nil {
+	if o.emulator, err = readLimits(c); err != nil {
 		return o, err
-	}
-	o.emulator.MaxRetries = c.Int(flagMaxRetries)
-	if o.emulator.MaxRetries == 0 {
-		o.emulator.MaxRetries = -1 // the emulator's word for none
 	}
 	o.emulator.Endpoints, o.emulator.APIKey, o.emulator.Log = o.endpoints, o.key, log
 	if o.noWorker {
@@ -181,7 +181,11 @@ func (s *session) readKey(c *cli.Context, log *slog.Logger) (string, error) {
 }
 
 func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
-	life, endLife := watchSignals(s.Process, log, drainsFirst)
+	meaning := drainsFirst
+	if o.noWorker {
+		meaning = "the queue is gone with it"
+	}
+	life, endLife := watchSignals(s.Process, log, meaning)
 	defer endLife()
 	s.relaxGC()
 	local, err := startLocal(o.host, o.port, o.emulator, log)

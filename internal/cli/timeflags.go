@@ -37,7 +37,8 @@ func timeFlags() []cli.Flag {
 	return flags
 }
 
-func readTimeFlags(c *cli.Context) (emulator.Options, error) {
+// readLimits reads the times and the number of retries.
+func readLimits(c *cli.Context) (emulator.Options, error) {
 	var o emulator.Options
 	for _, t := range times {
 		d := c.Duration(t.flag)
@@ -45,6 +46,14 @@ func readTimeFlags(c *cli.Context) (emulator.Options, error) {
 			return o, usagef("--%s %s: want a time above zero", t.flag, d)
 		}
 		*t.field(&o) = d
+	}
+	switch n := c.Int(flagMaxRetries); {
+	case n < 0:
+		return o, usagef("--%s %d: want 0 or more", flagMaxRetries, n)
+	case n == 0:
+		o.MaxRetries = -1 // the emulator's word for none
+	default:
+		o.MaxRetries = n
 	}
 	return o, nil
 }
