@@ -71,16 +71,18 @@ func TestMain_Usage(t *testing.T) {
 	}{
 		{name: "unknown flag", args: []string{"serve", "--no-such-flag"}, code: 2, line: "unknown flag --no-such-flag"},
 		{name: "unknown flag before the command", args: []string{"--no-such-flag", "serve"}, code: 2, line: "unknown flag --no-such-flag"},
-		{name: "a number that is none", args: []string{"serve", "--port", "x"}, code: 2, line: `invalid value "x" for flag --port`},
+		{name: "a number that is none", args: []string{"serve", "--port", "x"}, code: 2, line: `invalid value "x" for flag --port: want a whole number`},
 		{name: "a port out of range", args: []string{"serve", "--port", "70000"}, code: 2, line: "--port 70000"},
-		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: "--lease"},
+		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: `invalid value "40" for flag --lease: want a time with its unit`},
 		{name: "fewer retries than none", args: []string{"serve", "--max-retries", "-5"}, code: 2, line: "--max-retries -5"},
 		{name: "no such interpreter", args: []string{"serve", "--handler", "h.py", "--python", "/no/python"}, code: 2, line: "--python /no/python: no such file or directory"},
 		{name: "no such interpreter in PATH", args: []string{"serve", "--handler", "h.py", "--python", "nopython"}, code: 2, line: "--python nopython: executable file not found in $PATH"},
 		{name: "no such program", args: []string{"run", "--", "./nofile"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "./nofile: no such file or directory"},
+		{name: "a word for a number in the config file", args: []string{"serve", "--config", "word.yaml"}, code: 2, line: "concurrency: four: want a whole number"},
 		{name: "a list for one value in the config file", args: []string{"serve", "--config", "list.yaml"}, code: 2, line: "concurrency: want one value, not a list"},
 		{name: "no concurrency", args: []string{"serve", "--concurrency", "0"}, code: 2, line: "--concurrency 0: want 1 to 1024"},
-		{name: "a stray argument", args: []string{"serve", "handler.py"}, code: 2, line: `unexpected argument "handler.py"`},
+		{name: "a stray argument", args: []string{"serve", "handler.py"}, code: 2, line: "did you mean --handler handler.py?"},
+		{name: "another stray argument", args: []string{"serve", "python"}, code: 2, line: `unexpected argument "python"; a program of your own goes after --`},
 		{name: "an unknown command", args: []string{"fly"}, code: 2, line: `unknown command "fly"`},
 		{name: "the help command is none", args: []string{"help"}, code: 2, line: `unknown command "help"`},
 		{name: "a missing handler", args: []string{"serve", "--handler", "gone.py"}, code: 2, line: "gone.py: no such file"},
@@ -102,6 +104,7 @@ func TestMain_Usage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			require.NoError(t, os.WriteFile("h.py", nil, 0o644))
+			require.NoError(t, os.WriteFile("word.yaml", []byte("concurrency: four\n"), 0o644))
 			require.NoError(t, os.WriteFile("list.yaml", []byte("concurrency: [1, 2]\n"), 0o644))
 			require.NoError(t, os.WriteFile("bad.yaml", []byte("colour: red\n"), 0o644))
 			i := invocation{env: tt.env}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
@@ -28,7 +29,11 @@ func commonFlags() []cli.Flag {
 // beforeCommand fills in the config file and refuses stray arguments, which would be ignored otherwise.
 func beforeCommand(c *cli.Context) error {
 	if c.Args().Present() {
-		return usagef("unexpected argument %q; a program of your own goes after --", c.Args().First())
+		arg := c.Args().First()
+		if strings.Contains(arg, ".py") {
+			return usagef("unexpected argument %q; did you mean --%s %s?", arg, flagHandler, arg)
+		}
+		return usagef("unexpected argument %q; a program of your own goes after --", arg)
 	}
 	path := c.String(flagConfig)
 	if path == "" {
@@ -48,12 +53,12 @@ func applyFile(c *cli.Context, path string) error {
 	if err := yaml.Unmarshal(data, &values); err != nil {
 		return usagef("--%s %s: %w", flagConfig, path, err)
 	}
-	spelling, repeatable := map[string]string{}, map[string]bool{}
+	spelling, flags := map[string]string{}, map[string]cli.Flag{}
 	for _, f := range c.Command.Flags {
 		for _, name := range f.Names() {
 			spelling[dashed(name)] = f.Names()[0]
 		}
-		_, repeatable[f.Names()[0]] = f.(*cli.StringSliceFlag)
+		flags[f.Names()[0]] = f
 	}
 	for key, value := range values {
 		name, ok := spelling[dashed(key)]
@@ -66,12 +71,12 @@ func applyFile(c *cli.Context, path string) error {
 		items, isList := value.([]any)
 		if !isList {
 			items = []any{value}
-		} else if !repeatable[name] {
+		} else if _, repeatable := flags[name].(*cli.StringSliceFlag); !repeatable {
 			return usagef("--%s %s: %s: want one value, not a list", flagConfig, path, key)
 		}
 		for _, item := range items {
 			if err := c.Set(name, fmt.Sprint(item)); err != nil {
-				return usagef("--%s %s: %s: %w", flagConfig, path, key, err)
+				return usagef("--%s %s: %s: %v: want %s", flagConfig, path, key, item, wanted(flags[name]))
 			}
 		}
 	}

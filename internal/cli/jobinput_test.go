@@ -13,6 +13,8 @@ func TestReadJSON(t *testing.T) {
 	require.NoError(t, os.WriteFile("job.json", []byte("\xef\xbb\xbf{\"input\":1}\n"), 0o644))
 	require.NoError(t, os.WriteFile("bad.json", []byte("{\n\"input\": nope}"), 0o644))
 	require.NoError(t, os.WriteFile("empty.json", nil, 0o644))
+	require.NoError(t, os.WriteFile("latin1.json", []byte("{\n\"input\": \"h\xe9llo\"}"), 0o644))
+	require.NoError(t, os.WriteFile("utf16.json", []byte("\xff\xfe{\x00}\x00"), 0o644))
 	tests := []struct {
 		name, value, stdin string
 		want, wantErr      string
@@ -23,11 +25,13 @@ func TestReadJSON(t *testing.T) {
 		{name: "a file with @", value: "@job.json", want: `{"input":1}`},
 		{name: "standard input", value: "-", stdin: `{"input":2}`, want: `{"input":2}`},
 		{name: "a bare value", value: "null", want: "null"},
-		{name: "bad text", value: `{"input":`, wantErr: "--test_input is not JSON: line 1"},
+		{name: "bad text", value: `{"input":`, wantErr: "--test_input is not JSON: line 1, column 9"},
 		{name: "a bad file", value: "bad.json", wantErr: "--test_input bad.json is not JSON: line 2"},
 		{name: "an empty file", value: "empty.json", wantErr: "--test_input empty.json is not JSON: it is empty"},
 		{name: "no such file", value: "gone.json", wantErr: "--test_input: gone.json: no such file or directory"},
-		{name: "an empty value", value: "", wantErr: "--test_input"},
+		{name: "an empty value", value: "", wantErr: "--test_input: is empty"},
+		{name: "another encoding", value: "latin1.json", wantErr: "--test_input latin1.json is not UTF-8: byte 0xe9 in line 2"},
+		{name: "UTF-16", value: "utf16.json", wantErr: "--test_input utf16.json is UTF-16; save it as UTF-8"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
