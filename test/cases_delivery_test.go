@@ -3,6 +3,7 @@ package test
 import (
 	"net/http"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -90,4 +91,19 @@ func TestRD02RetryAfter(t *testing.T) {
 	d.Offer(emptyJob)
 	times := accepted(t, runWorker(t, d, "sync.py", nil), 1)
 	require.GreaterOrEqual(t, times[1].Sub(times[0]), 3*time.Second)
+}
+
+// A log collector that goes away takes no job along.
+func TestRunWithNobodyReadingItsOutput(t *testing.T) {
+	t.Parallel()
+	d := apidouble.New(t)
+	args := []string{binary(t), "run", "--python", python(t), "--handler", handler(t, "loud.py")}
+	p := start(t, command{args: args, env: environment(d, "w1"), dir: t.TempDir(), deaf: true})
+	for _, id := range []string{"j1", "j2"} {
+		d.Offer(`{"id":"` + id + `","input":{}}`)
+		eventually(t, func() bool { return len(d.Posts(apidouble.Done, id)) > 0 || !p.alive() }, "no result of %s", id)
+		require.Len(t, d.Posts(apidouble.Done, id), 1)
+	}
+	p.signal(t, syscall.SIGTERM)
+	require.Zero(t, p.wait(t))
 }

@@ -39,6 +39,7 @@ type command struct {
 	env   []string
 	dir   string
 	stdin string
+	deaf  bool // nobody reads what it prints: the pipe is closed at the other end
 }
 
 // start runs a program in its own process group and ends it, and all below it, with the test.
@@ -50,6 +51,13 @@ func start(t *testing.T, c command) *process {
 	p.cmd.Dir = c.dir
 	p.cmd.Stdin = strings.NewReader(c.stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	if c.deaf {
+		r, w, err := os.Pipe()
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		defer w.Close()
+		p.cmd.Stdout, p.cmd.Stderr = w, w
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// A grandchild that keeps the pipes open must not keep Wait from returning.
 	p.cmd.WaitDelay = 5 * time.Second

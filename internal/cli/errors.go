@@ -31,6 +31,20 @@ func usagef(format string, args ...any) error {
 // silent ends the program with a code after everything was said already.
 func silent(code int) error { return &exitError{code: code} }
 
+// wanted says what kind of value a flag takes.
+func wanted(f cli.Flag) string {
+	switch f.(type) {
+	case *cli.DurationFlag:
+		return "a time with its unit, like 500ms, 30s or 2m"
+	case *cli.IntFlag, *cli.Int64Flag:
+		return "a whole number"
+	case *cli.BoolFlag:
+		return "true or false"
+	default:
+		return "another value"
+	}
+}
+
 func printError(w io.Writer, err error) {
 	fmt.Fprintln(w, "runpodctl-worker:", strings.TrimRight(err.Error(), "\n"))
 }
@@ -45,6 +59,10 @@ func onUsageError(c *cli.Context, err error, _ bool) error {
 	}
 	for _, before := range []string{"for flag -", "for -", "needs an argument: -"} {
 		msg = strings.Replace(msg, before, before+"-", 1)
+	}
+	for _, f := range c.Command.Flags {
+		name := f.Names()[0]
+		msg = strings.Replace(msg, "for flag --"+name+": parse error", "for flag --"+name+": want "+wanted(f), 1)
 	}
 	return usagef("%s; see %s --help", msg, c.Command.HelpName)
 }

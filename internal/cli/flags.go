@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
@@ -21,14 +22,18 @@ func commonFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagLogLevel, Aliases: []string{"rp_log_level"}, Usage: "ERROR, WARN, INFO or DEBUG (default: $RUNPOD_LOG_LEVEL, else INFO)"},
 		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "auto, json or text"},
-		&cli.BoolFlag{Name: flagNoColor, Usage: "no colour on a terminal"},
+		&cli.BoolFlag{Name: flagNoColor, Usage: "no colour and no spinner on a terminal (also: $NO_COLOR)"},
 	}
 }
 
 // beforeCommand fills in the config file and refuses stray arguments, which would be ignored otherwise.
 func beforeCommand(c *cli.Context) error {
 	if c.Args().Present() {
-		return usagef("unexpected argument %q; a program of your own goes after --", c.Args().First())
+		arg := c.Args().First()
+		if strings.Contains(arg, ".py") {
+			return usagef("unexpected argument %q; did you mean --%s %s?", arg, flagHandler, arg)
+		}
+		return usagef("unexpected argument %q; a program of your own goes after --", arg)
 	}
 	path := c.String(flagConfig)
 	if path == "" {
@@ -48,11 +53,12 @@ func applyFile(c *cli.Context, path string) error {
 	if err := yaml.Unmarshal(data, &values); err != nil {
 		return usagef("--%s %s: %w", flagConfig, path, err)
 	}
-	spelling := map[string]string{}
+	spelling, flags := map[string]string{}, map[string]cli.Flag{}
 	for _, f := range c.Command.Flags {
 		for _, name := range f.Names() {
 			spelling[dashed(name)] = f.Names()[0]
 		}
+		flags[f.Names()[0]] = f
 	}
 	for key, value := range values {
 		name, ok := spelling[dashed(key)]
@@ -65,10 +71,12 @@ func applyFile(c *cli.Context, path string) error {
 		items, isList := value.([]any)
 		if !isList {
 			items = []any{value}
+		} else if _, repeatable := flags[name].(*cli.StringSliceFlag); !repeatable {
+			return usagef("--%s %s: %s: want one value, not a list", flagConfig, path, key)
 		}
 		for _, item := range items {
 			if err := c.Set(name, fmt.Sprint(item)); err != nil {
-				return usagef("--%s %s: %s: %w", flagConfig, path, key, err)
+				return usagef("--%s %s: %s: %v: want %s", flagConfig, path, key, item, wanted(flags[name]))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // diffJSON lists where two JSON values differ, by path; none where they say the same.
@@ -83,16 +84,19 @@ func diffObjects(path string, want, got map[string]any) []string {
 	return out
 }
 
+func isInteger(n json.Number) bool { return !strings.ContainsAny(string(n), ".eE") }
+
+// sameNumber takes 1.0 and 1 for the same.
 func sameNumber(a, b json.Number) bool {
 	if a == b {
 		return true
 	}
+	if isInteger(a) && isInteger(b) { // two integers that differ as written differ, however large
+		return false
+	}
 	x, errX := a.Float64()
 	y, errY := b.Float64()
-	_, intX := a.Int64()
-	_, intY := b.Int64()
-	// Two integers that differ as written differ; 1.0 and 1 are the same.
-	return errX == nil && errY == nil && x == y && (intX != nil || intY != nil)
+	return errX == nil && errY == nil && x == y
 }
 
 func compact(v any) string {

@@ -8,6 +8,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/emulator"
 	"runpodctl-worker/internal/worker"
 )
 
@@ -26,7 +27,7 @@ func runCommand(s *session) *cli.Command {
 
 func (s *session) run(c *cli.Context) error {
 	if c.IsSet(flagTestInput) {
-		return s.testJob(c)
+		return s.testJob(c, emulator.Options{})
 	}
 	platform, err := config.WorkerFrom(s.Lookup)
 	if err != nil {
@@ -68,5 +69,5 @@ func (s *session) runWithoutPlatform(c *cli.Context) error {
 	if err := c.Set(flagTestInput, "@"+localJobFile); err != nil {
 		return err
 	}
-	return s.testJob(c)
+	return s.testJob(c, emulator.Options{})
 }

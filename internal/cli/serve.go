@@ -80,7 +80,11 @@ func (s *session) serve(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet(flagTestInput) {
-		return s.testJob(c)
+		limits, err := readLimits(c)
+		if err != nil {
+			return err
+		}
+		return s.testJob(c, limits)
 	}
 	if c.IsSet(flagTestOutput) {
 		return usagef("--%s goes with --%s", flagTestOutput, flagTestInput)
@@ -120,18 +124,11 @@ func (s *session) readServeFlags(c *cli.Context, log *slog.Logger) (serveOptions
 		return o, usagef("--%s names one worker, and there are to be several", flagWorkerID)
 	}
 	var err error
-	if o.emulator, err = readTimeFlags(c); err != nil {
+	if o.emulator, err = readLimits(c); err != nil {
 		return o, err
 	}
 	if err = s.readAccessFlags(c, log, &o.emulator); err != nil {
 		return o, err
-	}
-	if err = readLimitFlags(c, &o.emulator); err != nil {
-		return o, err
-	}
-	o.emulator.MaxRetries = c.Int(flagMaxRetries)
-	if o.emulator.MaxRetries == 0 {
-		o.emulator.MaxRetries = -1 // the emulator's word for none
 	}
 	o.emulator.Endpoints, o.emulator.Log = o.endpoints, log
 	if o.noWorker {
@@ -150,7 +147,11 @@ func (s *session) readServeFlags(c *cli.Context, log *slog.Logger) (serveOptions
 }
 
 func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
-	life, endLife := watchSignals(s.Process, log, drainsFirst)
+	meaning := drainsFirst
+	if o.noWorker {
+		meaning = "the queue is gone with it"
+	}
+	life, endLife := watchSignals(s.Process, log, meaning)
 	defer endLife()
 	s.relaxGC()
 	local, err := startLocal(o.host, o.port, o.emulator, log)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -18,16 +17,19 @@ import (
 
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/emulator"
-	"runpodctl-worker/internal/emulator/webhook"
 	"runpodctl-worker/internal/protocol"
 )
 
-// progressEvery is how often a running job is looked at for progress to show.
-const progressEvery = 200 * time.Millisecond
+const (
+	// progressEvery is how often a running job is looked at for progress to show.
+	progressEvery = 200 * time.Millisecond
+	// farewellTime is what the handler gets to end by itself, once its job has.
+	farewellTime = 2 * time.Second
+)
 
 // testJob runs one job through a local Runpod of its own and prints it as a client of the hosted API
 // would read it.
-func (s *session) testJob(c *cli.Context) error {
+func (s *session) testJob(c *cli.Context, local emulator.Options) error {
 	job, err := readJSON(flagTestInput, c.String(flagTestInput), s.Stdin)
 	if err != nil {
 		return err
@@ -50,13 +52,13 @@ func (s *session) testJob(c *cli.Context) error {
 		return err
 	}
 
-	view := newLiveView(s.Stderr, isTerminal(s.Stderr))
+	view := newLiveView(s.Stderr, s.lively(c))
 	log, err := newLogger(view, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat))
 	if err != nil {
 		view.Close()
 		return err
 	}
-	result, err := s.runTestJob(options, job, view, log)
+	result, err := s.runTestJob(options, local, job, view, log)
 	view.Close()
 	if err != nil {
 		return err
@@ -70,11 +72,11 @@ type testResult struct {
 	items [][]byte
 }
 
-func (s *session) runTestJob(options workerOptions, job json.RawMessage, view *liveView, log *slog.Logger) (testResult, error) {
+func (s *session) runTestJob(options workerOptions, limits emulator.Options, job json.RawMessage, view *liveView, log *slog.Logger) (testResult, error) {
 	life, endLife := watchSignals(s.Process, log, "the test ends here")
 	defer endLife()
-	rules := emulator.Options{Log: log, Webhooks: webhook.Options{AllowPrivate: true}}
-	local, err := startLocal("127.0.0.1", 0, rules, log)
+	limits.Log, limits.Webhooks.AllowPrivate = log, true // it listens on loopback, whatever --host says
+	local, err := startLocal("127.0.0.1", 0, limits, log)
 	if err != nil {
 		return testResult{}, err
 	}
@@ -84,11 +86,15 @@ func (s *session) runTestJob(options workerOptions, job json.RawMessage, view *l
 	client := &jobClient{base: local.base + "/v2/" + endpoint, http: &http.Client{}}
 	defer client.http.CloseIdleConnections()
 	// Whoever interrupts a test wants it to end, not to drain.
-	ctx, end := context.WithCancelCause(life.fetch)
+	work, endWork := context.WithCancel(life.fetch)
+	ctx, end := context.WithCancelCause(work)
 	ready, ended := make(chan struct{}, 1), make(chan struct{})
+	options.linger = 0 // no second job can come
 	host := s.localWorker(serveOptions{worker: options}, local.base, endpoint, log)
 	host.stdout, host.stderr = view, view
-	host.ready = func(protocol.Ready) {
+	announce := host.ready
+	host.ready = func(r protocol.Ready) {
+		announce(r)
 		select {
 		case ready <- struct{}{}:
 		default: // a second start, after a refresh
@@ -96,11 +102,14 @@ func (s *session) runTestJob(options workerOptions, job json.RawMessage, view *l
 	}
 	go func() {
 		defer close(ended)
-		end(host.keep(lifecycle{fetch: ctx, work: ctx}))
+		end(host.keep(lifecycle{fetch: ctx, work: work}))
 	}()
 	defer func() {
 		end(nil)
+		overdue := time.AfterFunc(farewellTime, endWork)
 		<-ended
+		overdue.Stop()
+		endWork()
 	}()
 
 	select {
@@ -194,7 +203,10 @@ func (s *session) printResult(r testResult, want json.RawMessage) error {
 	return nil
 }
 
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+// lively tells whether stderr is a screen that a spinner may move on.
+func (s *session) lively(c *cli.Context) bool {
+	noColor, _ := s.Lookup(config.NoColor)
+	kind, _ := s.Lookup("TERM")
+	f, ok := s.Stderr.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd())) && !c.Bool(flagNoColor) && noColor == "" && kind != "dumb"
 }

@@ -42,7 +42,8 @@ func timeFlags() []cli.Flag {
 	return flags
 }
 
-func readTimeFlags(c *cli.Context) (emulator.Options, error) {
+// readLimits reads all that the local Runpod permits: times, the number of retries, sizes, and what goes with them.
+func readLimits(c *cli.Context) (emulator.Options, error) {
 	var o emulator.Options
 	for _, t := range times {
 		d := c.Duration(t.flag)
@@ -51,5 +52,13 @@ func readTimeFlags(c *cli.Context) (emulator.Options, error) {
 		}
 		*t.field(&o) = d
 	}
-	return o, nil
+	switch n := c.Int(flagMaxRetries); {
+	case n < 0:
+		return o, usagef("--%s %d: want 0 or more", flagMaxRetries, n)
+	case n == 0:
+		o.MaxRetries = -1 // the emulator's word for none
+	default:
+		o.MaxRetries = n
+	}
+	return o, readLimitFlags(c, &o)
 }

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
+	"os/exec"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -84,6 +87,30 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 		}
 	}
 	var err error
-	o.spec, err = findHandler(c.String(flagHandler), s.command, s.Lookup)
-	return o, err
+	if o.spec, err = findHandler(c.String(flagHandler), s.command, s.Lookup); err != nil {
+		return o, err
+	}
+	return o, o.checkProgram()
+}
+
+// checkProgram finds out early, and in plain words, that there is nothing to start.
+func (o workerOptions) checkProgram() error {
+	switch {
+	case o.spec.file != "":
+		if _, err := exec.LookPath(o.python); err != nil {
+			return usagef("--%s %s: %w", flagPython, o.python, lookError(err))
+		}
+	case len(o.spec.command) > 0:
+		if _, err := exec.LookPath(o.spec.command[0]); err != nil {
+			return usagef("%s: %w", o.spec.command[0], lookError(err))
+		}
+	}
+	return nil
+}
+
+func lookError(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return errors.Unwrap(err) // of an *exec.Error, which names the program again
 }

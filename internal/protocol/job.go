@@ -21,26 +21,21 @@ var ErrNoID = errors.New(`job has no "id"`)
 // the handler gets Raw. An object without "input" gets an empty one: the hosted platform
 // leaves the key out when a client submitted {}, and such a job must still have an end.
 func ParseJob(raw []byte) (Job, error) {
-	var head struct {
-		ID      json.RawMessage `json:"id"`
-		BatchID string          `json:"batchId"`
-		Input   present         `json:"input"`
+	fields, err := Fields(raw)
+	if err != nil {
+		return Job{}, fmt.Errorf("job is not a JSON object: %w", err)
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		// A batchId of an unexpected type must not cost the job: it only decorates log lines.
-		var typeErr *json.UnmarshalTypeError
-		if !errors.As(err, &typeErr) || typeErr.Field != "batchId" {
-			return Job{}, fmt.Errorf("job is not a JSON object: %w", err)
-		}
-	}
-	if len(head.ID) == 0 {
+	id, ok := fields["id"]
+	if !ok {
 		return Job{}, ErrNoID
 	}
-	job := Job{BatchID: head.BatchID, Raw: raw}
-	if err := json.Unmarshal(head.ID, &job.ID); err != nil || job.ID == "" {
-		return Job{}, fmt.Errorf(`job "id" is not a non-empty string: %.100s`, head.ID)
+	job := Job{Raw: raw}
+	if err := json.Unmarshal(id, &job.ID); err != nil || job.ID == "" {
+		return Job{}, fmt.Errorf(`job "id" is not a non-empty string: %.100s`, id)
 	}
-	if !head.Input {
+	// A batchId of an unexpected type must not cost the job: it only decorates log lines.
+	_ = json.Unmarshal(fields["batchId"], &job.BatchID)
+	if _, ok := fields["input"]; !ok {
 		job.Raw = withEmptyInput(raw)
 	}
 	return job, nil
@@ -53,8 +48,3 @@ func withEmptyInput(object []byte) json.RawMessage {
 	out = append(out, object[:end]...)
 	return append(out, `,"input":{}}`...)
 }
-
-// present records that a key was there without copying its value.
-type present bool
-
-func (p *present) UnmarshalJSON([]byte) error { *p = true; return nil }

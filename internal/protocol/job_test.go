@@ -18,6 +18,7 @@ func TestParseJob(t *testing.T) {
 		{name: "no input becomes an empty one", raw: `{"id":"a"}`, want: Job{ID: "a", Raw: json.RawMessage(`{"id":"a","input":{}}`)}},
 		{name: "no input, space at the end", raw: "{\"id\":\"a\" }\n", want: Job{ID: "a", Raw: json.RawMessage(`{"id":"a" ,"input":{}}`)}},
 		{name: "a batch id of another type", raw: `{"id":"a","input":1,"batchId":7}`, want: Job{ID: "a", Raw: json.RawMessage(`{"id":"a","input":1,"batchId":7}`)}},
+		{name: "keys count as they are written", raw: `{"id":"a","ID":"b","Input":1}`, want: Job{ID: "a", Raw: json.RawMessage(`{"id":"a","ID":"b","Input":1,"input":{}}`)}},
 		{name: "no id", raw: `{"input":{}}`, wantErr: `job has no "id"`},
 		{name: "an id that is no string", raw: `{"id":7,"input":{}}`, wantErr: `not a non-empty string: 7`},
 		{name: "an empty id", raw: `{"id":"","input":{}}`, wantErr: `not a non-empty string`},

@@ -15,6 +15,14 @@ func Quote(s string) []byte {
 	return b
 }
 
+// Fields is a JSON object by its keys, as they are written: decoding into a struct would take "Input" for "input", and
+// the last of several spellings would win. The values are copies of the bytes that came.
+func Fields(object []byte) (map[string]json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(object, &fields)
+	return fields, err
+}
+
 func marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

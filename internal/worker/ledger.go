@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -131,6 +132,20 @@ func (l *ledger) ids() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Sorted(maps.Keys(l.tasks))
+}
+
+// owed are the jobs that the platform waits for: those held, but for the ones that it has stopped itself.
+func (l *ledger) owed() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ids []string
+	for id, t := range l.tasks {
+		if !errors.Is(context.Cause(t.ctx), errStopped) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // resize sets the number of slots and returns the old one.

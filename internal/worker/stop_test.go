@@ -371,3 +371,25 @@ func TestStops_EndsTheStream(t *testing.T) {
 		require.Empty(r, r.worker.ledger.ids())
 	})
 }
+
+// A job that the platform has stopped is owed to nobody, although its handler does not come back.
+func TestStops_LeavesNothingUnsettled(t *testing.T) {
+	var release chan struct{} // made inside the bubble
+	bubble(t, Config{}, func(context.Context, protocol.Job, protocol.Sink) (protocol.Outcome, error) {
+		<-release
+		return protocol.Outcome{}, nil
+	}, func(r *rig) {
+		release = make(chan struct{})
+		offer(r, "j")
+		r.start()
+		time.Sleep(time.Second)
+		r.api.StopJobs("j")
+		time.Sleep(time.Second)
+		r.drain()
+		r.abort()
+		time.Sleep(time.Second)
+		<-r.ended
+		require.NoError(r, r.err)
+		close(release)
+	})
+}

@@ -174,7 +174,7 @@ func (w *Worker) drain() (unsettled []string) {
 	if w.ledger.awaitEmpty(ctx) {
 		return nil
 	}
-	return w.ledger.ids()
+	return w.ledger.owed()
 }
 
 // end stops the handler and says how the worker ended.
