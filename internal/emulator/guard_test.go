@@ -130,7 +130,7 @@ func TestWorkerKey(t *testing.T) {
 func TestBodiesThatNobodyWants(t *testing.T) {
 	n := newNetwork(t, emulator.Options{})
 	for _, path := range []string{"/cancel/x", "/retry/x", "/status/x", "/purge-queue", "/nothing"} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+path, strings.NewReader(strings.Repeat("x", 64<<20)))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, n.url+path, strings.NewReader(strings.Repeat("x", 8<<20)))
 		require.NoError(t, err)
 		res, err := n.client.Do(req)
 		if err != nil {
