@@ -39,7 +39,7 @@ func (s *session) run(c *cli.Context) error {
 	if platform.URLs.PostOutput == "" {
 		return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
 	}
-	log, err := newLogger(s.Stderr, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat))
+	log, err := newLogger(s.Stderr, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
 	if err != nil {
 		return err
 	}
@@ -52,6 +52,7 @@ func (s *session) run(c *cli.Context) error {
 	host := &workerHost{
 		options: options, platform: platform, env: s.Environ(),
 		stdout: s.Stdout, stderr: s.Stderr, log: log,
+		checks: !skipsChecks(s.Lookup),
 	}
 	reason, err := host.once(life)
 	if reason == worker.Refreshed {

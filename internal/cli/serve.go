@@ -82,7 +82,7 @@ type serveOptions struct {
 }
 
 func (s *session) serve(c *cli.Context) error {
-	log, err := newLogger(s.Stderr, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat))
+	log, err := newLogger(s.Stderr, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
 	if err != nil {
 		return err
 	}
@@ -270,7 +270,7 @@ func (s *session) localWorker(o serveOptions, base, endpoint string, log *slog.L
 		stdout: s.Stdout, stderr: s.Stderr, log: log,
 		ready: func(ready protocol.Ready) {
 			if len(ready.Checks) > 0 {
-				log.Info(fmt.Sprintf("%d fitness check(s) registered: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))
+				log.Info(fmt.Sprintf("%d fitness check(s) registered, which only `run` runs: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))
 			}
 		},
 	}
