@@ -80,6 +80,14 @@ func TestMain_Usage(t *testing.T) {
 		{name: "no such program", args: []string{"run", "--", "./nofile"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "./nofile: no such file or directory"},
 		{name: "a word for a number in the config file", args: []string{"serve", "--config", "word.yaml"}, code: 2, line: "concurrency: four: want a whole number"},
 		{name: "a list for one value in the config file", args: []string{"serve", "--config", "list.yaml"}, code: 2, line: "concurrency: want one value, not a list"},
+		{name: "gaps that are no times", args: []string{"serve", "--webhook-gaps", "5s,soon"}, code: 2, line: `--webhook-gaps: "soon" is not a time`},
+		{name: "rate limits of another kind", args: []string{"serve", "--rate-limits", "strict"}, code: 2, line: "--rate-limits strict: want off or hosted"},
+		{name: "a switch that is none", args: []string{"serve", "--disputed", "tll=delete"}, code: 2, line: `--disputed: "tll" is none of empty-input,`},
+		{name: "a size that is none", args: []string{"serve", "--max-run-body", "much"}, code: 2, line: "--max-run-body much: want a size such as 10MiB"},
+		{name: "a body of nothing", args: []string{"serve", "--max-chunk", "0"}, code: 2, line: "--max-chunk 0: want a size such as 1MiB"},
+		{name: "no such faults", args: []string{"serve", "--faults", "gone.yaml"}, code: 2, line: "--faults: gone.yaml: no such file"},
+		{name: "faults that make no sense", args: []string{"serve", "--faults", "faults.yaml"}, code: 2, line: `--faults faults.yaml: rules[0].status: want 200 to 599, not 42`},
+		{name: "faults that are no YAML", args: []string{"serve", "--faults", "broken.yaml"}, code: 2, line: "--faults broken.yaml: yaml: "},
 		{name: "no concurrency", args: []string{"serve", "--concurrency", "0"}, code: 2, line: "--concurrency 0: want 1 to 1024"},
 		{name: "a stray argument", args: []string{"serve", "handler.py"}, code: 2, line: "did you mean --handler handler.py?"},
 		{name: "another stray argument", args: []string{"serve", "python"}, code: 2, line: `unexpected argument "python"; a program of your own goes after --`},
@@ -88,6 +96,10 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a missing handler", args: []string{"serve", "--handler", "gone.py"}, code: 2, line: "gone.py: no such file"},
 		{name: "a port that is taken", args: []string{"serve", "--handler", "echo", "--host", "127.0.0.1", "--port", port}, code: 1, line: "port " + port + " on 127.0.0.1 is taken"},
 		{name: "open to the network without a key", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY"},
+		{name: "open with a key for workers only", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0"}, env: map[string]string{"RUNPODCTL_WORKER_WORKER_KEY": "k"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY"},
+		{name: "an origin with a path", args: []string{"serve", "--handler", "echo", "--cors", "https://a.b/c"}, code: 2, line: `--cors: "https://a.b/c" is not an origin`},
+		{name: "an origin without a scheme", args: []string{"serve", "--handler", "echo", "--cors", "a.b"}, code: 2, line: `--cors: "a.b" is not an origin`},
+		{name: "an empty key file", args: []string{"serve", "--handler", "echo", "--worker-key-file", "empty"}, code: 2, line: "--worker-key-file empty: is empty"},
 		{name: "a job that is not JSON", args: []string{"serve", "--handler", "echo", "--test_input", "{"}, code: 2, line: "--test_input is not JSON"},
 		{name: "a job without input", args: []string{"serve", "--handler", "echo", "--test_input", `{"inptu":{}}`}, code: 2, line: `the job has no "input"`},
 		{name: "a job that is a list", args: []string{"serve", "--handler", "echo", "--test_input", `[]`}, code: 2, line: "want a JSON object"},
@@ -107,6 +119,9 @@ func TestMain_Usage(t *testing.T) {
 			require.NoError(t, os.WriteFile("word.yaml", []byte("concurrency: four\n"), 0o644))
 			require.NoError(t, os.WriteFile("list.yaml", []byte("concurrency: [1, 2]\n"), 0o644))
 			require.NoError(t, os.WriteFile("bad.yaml", []byte("colour: red\n"), 0o644))
+			require.NoError(t, os.WriteFile("faults.yaml", []byte("rules:\n- status: 42\n"), 0o644))
+			require.NoError(t, os.WriteFile("empty", nil, 0o600))
+			require.NoError(t, os.WriteFile("broken.yaml", []byte("rules: {"), 0o644))
 			i := invocation{env: tt.env}
 			require.Equal(t, tt.code, i.run(tt.args...), i.stderr.String())
 			require.Empty(t, i.stdout.String())
@@ -167,4 +182,25 @@ func TestServe_EndsAtASignal(t *testing.T) {
 	i.signals <- syscall.SIGTERM
 	require.Equal(t, 0, i.run("serve", "--handler", "echo", "--port", "0", "--stop-linger", "1ms"))
 	require.Contains(t, i.stderr.String(), "http://localhost:")
+}
+
+// The built-in worker has the workers' key, and so has one that sources --print-env.
+func TestServe_WorkerKey(t *testing.T) {
+	i := invocation{signals: make(chan os.Signal, 1), env: map[string]string{"RUNPODCTL_WORKER_API_KEY": "c", "RUNPODCTL_WORKER_WORKER_KEY": "w"}}
+	i.signals <- syscall.SIGTERM
+	require.Equal(t, 0, i.run("serve", "--handler", "echo", "--port", "0", "--stop-linger", "1ms", "--print-env", "--host", "0.0.0.0"))
+	require.Contains(t, i.stdout.String(), "export RUNPOD_AI_API_KEY='w'\n")
+	require.Contains(t, i.stderr.String(), "listening beyond this machine on 0.0.0.0")
+	require.NotContains(t, i.stderr.String(), "401")
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"0": 0, "1000": 1000, "7B": 7, "2kB": 2000, "20MB": 20_000_000, "10MiB": 10 << 20, "3 KiB": 3 << 10, "1GiB": 1 << 30, "2GB": 2_000_000_000,
+		"": -1, "-1": -1, "1.5MB": -1, "MB": -1, "10mb": -1, "99999999999GiB": -1, "0x10": -1,
+	} {
+		n, err := parseSize(text)
+		require.Equal(t, want < 0, err != nil, text)
+		require.Equal(t, max(want, 0), n, text)
+	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,13 +22,10 @@ const (
 	flagHost       = "host"
 	flagPort       = "port"
 	flagEndpoint   = "endpoint-id"
-	flagKey        = "api-key"
-	flagKeyFile    = "api-key-file"
 	flagWorkers    = "workers"
 	flagNoWorker   = "no-worker"
 	flagPrintEnv   = "print-env"
 	flagWorkerID   = "worker-id"
-	flagInsecure   = "insecure"
 	flagMaxRetries = "max-retries"
 )
 
@@ -46,18 +43,15 @@ func serveCommand(s *session) *cli.Command {
 		&cli.StringFlag{Name: flagHost, Aliases: []string{"rp_api_host"}, Value: "localhost", Usage: "address to listen on; beyond this machine only with a key"},
 		&cli.IntFlag{Name: flagPort, Aliases: []string{"rp_api_port"}, Value: 8000, Usage: "port to listen on; 0 = any free one"},
 		&cli.StringSliceFlag{Name: flagEndpoint, Value: cli.NewStringSlice("local"), Usage: "id of an endpoint; may be repeated"},
-		&cli.StringFlag{Name: flagKey, Usage: "the key that clients and workers must send (better: $" + config.ServeKey + " or --" + flagKeyFile + ")"},
-		&cli.StringFlag{Name: flagKeyFile, Usage: "a file that holds the key"},
 		&cli.IntFlag{Name: flagWorkers, Value: 1, Usage: "workers for each endpoint"},
 		&cli.BoolFlag{Name: flagNoWorker, Usage: "only the queue: workers of your own take the jobs"},
 		&cli.BoolFlag{Name: flagPrintEnv, Usage: "print the environment for a worker of your own, for a shell to source"},
 		&cli.StringFlag{Name: flagWorkerID, Usage: "id of the worker (default: a random one)"},
-		&cli.BoolFlag{Name: flagInsecure, Usage: "listen beyond this machine without a key"},
 		&cli.IntFlag{Name: flagMaxRetries, Value: 1, Usage: "how often a job goes to another worker when the one that took it falls silent"},
 		&cli.BoolFlag{Name: "rp_serve_api", Hidden: true, Usage: "what this command does anyway"},
 		&cli.IntFlag{Name: "rp_api_concurrency", Hidden: true, Usage: "the SDK's word for --" + flagWorkers},
 	}
-	flags = append(flags, timeFlags()...)
+	flags = slices.Concat(flags, accessFlags(), timeFlags(), limitFlags())
 	return &cli.Command{
 		Name:      "serve",
 		Usage:     "a local Runpod: the endpoint API, a queue and a worker that runs your handler",
@@ -73,7 +67,6 @@ type serveOptions struct {
 	host      string
 	port      int
 	endpoints []string
-	key       string
 	workers   int
 	noWorker  bool
 	printEnv  bool
@@ -87,11 +80,11 @@ func (s *session) serve(c *cli.Context) error {
 		return err
 	}
 	if c.IsSet(flagTestInput) {
-		limits, err := readLimits(c)
+		rules, err := readRules(c)
 		if err != nil {
 			return err
 		}
-		return s.testJob(c, limits)
+		return s.testJob(c, rules)
 	}
 	if c.IsSet(flagTestOutput) {
 		return usagef("--%s goes with --%s", flagTestOutput, flagTestInput)
@@ -131,19 +124,13 @@ func (s *session) readServeFlags(c *cli.Context, log *slog.Logger) (serveOptions
 		return o, usagef("--%s names one worker, and there are to be several", flagWorkerID)
 	}
 	var err error
-	if o.key, err = s.readKey(c, log); err != nil {
+	if o.emulator, err = readRules(c); err != nil {
 		return o, err
 	}
-	if !isLoopback(o.host) {
-		if o.key == "" && !c.Bool(flagInsecure) {
-			return o, usagef("--%s %s would let anybody on the network run jobs: set %s, or --%s if that is what you want", flagHost, o.host, config.ServeKey, flagInsecure)
-		}
-		log.Warn("listening beyond this machine on " + o.host)
-	}
-	if o.emulator, err = readLimits(c); err != nil {
+	if err = s.readAccessFlags(c, log, &o.emulator); err != nil {
 		return o, err
 	}
-	o.emulator.Endpoints, o.emulator.APIKey, o.emulator.Log = o.endpoints, o.key, log
+	o.emulator.Endpoints, o.emulator.Log = o.endpoints, log
 	if o.noWorker {
 		return o, nil
 	}
@@ -157,27 +144,6 @@ func (s *session) readServeFlags(c *cli.Context, log *slog.Logger) (serveOptions
 		o.worker.spec, err = handlerSpec{echo: true}, nil
 	}
 	return o, err
-}
-
-// readKey finds the key: flag, file, environment.
-func (s *session) readKey(c *cli.Context, log *slog.Logger) (string, error) {
-	if key := c.String(flagKey); key != "" {
-		log.Warn("--" + flagKey + " shows the key to every process on this machine; " + config.ServeKey + " or --" + flagKeyFile + " does not")
-		return key, nil
-	}
-	if path := c.String(flagKeyFile); path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return "", usagef("--%s: %w", flagKeyFile, bare(err))
-		}
-		key := strings.TrimSpace(string(text))
-		if key == "" {
-			return "", usagef("--%s %s: is empty", flagKeyFile, path)
-		}
-		return key, nil
-	}
-	key, _ := s.Lookup(config.ServeKey)
-	return key, nil
 }
 
 func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
@@ -201,13 +167,13 @@ func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
 		}
 		urls := workerURLs(local.base, o.endpoints[0])
 		// An official worker checks the internet at start-up; at home there may be none.
-		printEnv(s.Stdout, append(platformEnv(urls, o.endpoints[0], id, o.key), config.SkipSystem+"=true", config.SkipGPU+"=true"))
+		printEnv(s.Stdout, append(platformEnv(urls, o.endpoints[0], id, o.emulator.WorkerKey), config.SkipSystem+"=true", config.SkipGPU+"=true"))
 	}
 	handler := "a worker of your own"
 	if !o.noWorker {
 		handler = o.worker.spec.String()
 	}
-	printBanner(s.Stderr, local.base, o.endpoints, o.key, handler)
+	printBanner(s.Stderr, local.base, o.endpoints, o.emulator.APIKey, handler)
 	if o.noWorker {
 		<-life.fetch.Done()
 		return nil
@@ -258,12 +224,12 @@ func (s *session) localWorker(o serveOptions, base, endpoint string, log *slog.L
 		id = randomID()
 	}
 	urls := workerURLs(base, endpoint)
-	lookup := config.Overlay(s.Lookup, platformEnv(urls, endpoint, id, o.key))
+	lookup := config.Overlay(s.Lookup, platformEnv(urls, endpoint, id, o.emulator.WorkerKey))
 	platform, err := config.WorkerFrom(lookup)
 	if err != nil { // the flags were read with the same environment
 		panic(err)
 	}
-	env := append(s.Environ(), platformEnv(urls, endpoint, id, o.key)...)
+	env := append(s.Environ(), platformEnv(urls, endpoint, id, o.emulator.WorkerKey)...)
 	return &workerHost{
 		options: o.worker, platform: platform,
 		env:    append(env, config.LogFormat+"=text"),

@@ -21,6 +21,8 @@ const (
 	ServeKey     = "RUNPODCTL_WORKER_API_KEY"
 	NoColor      = "NO_COLOR"
 	LogFormat    = "RUNPODCTL_WORKER_LOG_FORMAT"
+
+	ServeWorkerKey = "RUNPODCTL_WORKER_WORKER_KEY"
 )
 
 // Var is one variable for the documentation.
@@ -47,6 +49,7 @@ var Vars = []Var{
 	{SkipSystem, "", "set by `serve --print-env`, so that an SDK worker starts without internet"},
 	{SkipGPU, "", "set by `serve --print-env`, likewise"},
 	{ServeKey, "", "the key that `serve` asks of its clients; a flag would show it to every process"},
+	{ServeWorkerKey, "the key of the clients", "the key that `serve` asks of workers"},
 	{LogFormat, "auto", "auto, json or text; as --log-format, also for a Python handler's log lines"},
 	{NoColor, "", "not empty: no colour"},
 }

@@ -154,7 +154,7 @@ func TestDocumentIsTrue(t *testing.T) {
 		TakeHold: short, StopHold: short, StreamHold: short, SyncHold: short, OpenAIHold: short, MinWait: short,
 	})
 	fill := strings.NewReplacer("{job}", r.run(`{"input":1}`), "{batch}", r.newBatch(1), "{worker}", "w1", "{route}", "models")
-	numbers, read := []string{"wait", "limit", "offset"}, map[string]bool{}
+	numbers, read := []string{"wait", "limit", "offset", "ttl"}, map[string]bool{}
 	for _, pattern := range []string{"*.go", "../protocol/server/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)

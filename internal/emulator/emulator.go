@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"runpodctl-worker/internal/emulator/fault"
 	"runpodctl-worker/internal/emulator/store"
+	"runpodctl-worker/internal/emulator/webhook"
 	"runpodctl-worker/internal/protocol/server"
 )
 
@@ -22,6 +24,8 @@ type Emulator struct {
 	endpoints map[string]*endpoint
 	standard  *endpoint // answers where a path names none
 	handler   http.Handler
+	webhooks  *webhook.Sender
+	faults    *fault.Injector
 	done      chan struct{}
 	close     sync.Once
 }
@@ -33,6 +37,8 @@ type endpoint struct {
 	store   store.Store
 	workers *workers
 	stops   *stops
+	limits  *limiter // nil: none
+	webhook *webhook.Sender
 	batches *batches
 	server  *server.Server // the workers' side
 }
@@ -43,6 +49,10 @@ var validID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 // New makes an Emulator; it starts nothing.
 func New(o Options) (*Emulator, error) {
 	e := &Emulator{opts: o.withDefaults(), endpoints: map[string]*endpoint{}, done: make(chan struct{})}
+	e.webhooks, e.faults = webhook.New(e.opts.Webhooks), fault.New(e.done)
+	if len(e.opts.Faults.Rules) > 0 {
+		e.faults.Add(e.opts.Faults)
+	}
 	for _, id := range e.opts.Endpoints {
 		if !validID.MatchString(id) {
 			return nil, fmt.Errorf("endpoint id %q: only letters, digits, - and _ can be part of it", id)
@@ -54,17 +64,26 @@ func New(o Options) (*Emulator, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("opening the store of endpoint %q: %w", id, err), e.Close())
 		}
-		ep := &endpoint{id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(), batches: newBatches()}
-		ep.server = server.New(ep, server.Options{Key: e.opts.APIKey, Log: e.opts.Log})
+		ep := &endpoint{
+			id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(),
+			webhook: e.webhooks, batches: newBatches(),
+		}
+		if e.opts.RateLimits {
+			ep.limits = newLimiter(e.opts.Now)
+		}
+		ep.server = server.New(e.faults.Backend(id, ep), server.Options{
+			Key: e.opts.WorkerKey, Log: e.opts.Log,
+			MaxResult: e.opts.MaxResult, MaxChunk: e.opts.MaxChunk, Refused: ep.refused,
+		})
 		e.endpoints[id] = ep
 	}
 	e.standard = e.endpoints[e.opts.Endpoints[0]]
-	e.handler = tidy(e.routes())
+	e.handler = tidy(e.faults.Wrap(e.routes()))
 	return e, nil
 }
 
 // Handler serves both APIs, under /v2/{endpoint} and, for the first endpoint, at the root.
-func (e *Emulator) Handler() http.Handler { return e.handler }
+func (e *Emulator) Handler() http.Handler { return newGuard(&e.opts, e.handler) }
 
 // Run enforces the time limits until ctx ends or the Emulator is closed.
 func (e *Emulator) Run(ctx context.Context) {
@@ -84,7 +103,8 @@ func (e *Emulator) Run(ctx context.Context) {
 	}
 }
 
-// Close ends Run and all held calls: each is answered with what there is. Call it before shutting down
+// Close ends Run and all held calls: each is answered with what there is. Webhooks that are on their way have a
+// moment left. Call it before shutting down
 // the HTTP server, which would otherwise wait for them.
 func (e *Emulator) Close() error {
 	var err error
@@ -94,6 +114,7 @@ func (e *Emulator) Close() error {
 			ep.stops.close()
 			err = errors.Join(err, ep.store.Close())
 		}
+		e.webhooks.Close()
 	})
 	return err
 }

@@ -3,6 +3,9 @@ package emulator
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -10,8 +13,28 @@ import (
 	"runpodctl-worker/internal/protocol"
 )
 
+// status may also say, with ?ttl, how much longer the job is to exist.
 func (ep *endpoint) status(c echo.Context) error {
+	if c.Request().URL.RawQuery != "" && c.QueryParam("ttl") != "" {
+		return ep.setTTL(c)
+	}
 	job, err := ep.store.Get(c.Request().Context(), c.Param("job"))
+	if err != nil {
+		return err
+	}
+	return sendJob(c, &job)
+}
+
+func (ep *endpoint) setTTL(c echo.Context) error {
+	most := ep.opts.MaxPolicy.Milliseconds()
+	ms, err := number(c, "ttl", 0, 0, math.MaxInt)
+	if err != nil {
+		return err
+	}
+	if ms < 1 || int64(ms) > most {
+		return protocol.BadRequestError(fmt.Sprintf("ttl: must be between 1 and %d milliseconds", most))
+	}
+	job, err := ep.store.SetTTL(c.Request().Context(), c.Param("job"), time.Duration(ms)*time.Millisecond)
 	if err != nil {
 		return err
 	}

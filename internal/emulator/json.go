@@ -55,6 +55,21 @@ func (j *jsonBuffer) state(id string, status protocol.Status) {
 
 // job is a job as clients read it: keys sorted, what is zero or absent left out.
 func (j *jsonBuffer) job(job *store.Job) {
+	j.fields(job, nil)
+	if job.Worker != "" {
+		j.str(`,"workerId":`).raw(protocol.Quote(job.Worker))
+	}
+	j.str(`}`)
+}
+
+// news is a job as its webhook reads it. It names the input, and no worker.
+func (j *jsonBuffer) news(job *store.Job, input json.RawMessage) {
+	j.fields(job, input)
+	j.str(`,"webhook":`).raw(protocol.Quote(job.Webhook)).str(`}`)
+}
+
+// fields are those that both forms share, and where they sort in, the input.
+func (j *jsonBuffer) fields(job *store.Job, input json.RawMessage) {
 	j.str(`{`)
 	if !job.Started.IsZero() {
 		j.str(`"delayTime":`).num(millis(job.Started.Sub(job.Created))).str(`,`)
@@ -66,6 +81,9 @@ func (j *jsonBuffer) job(job *store.Job) {
 		j.str(`"executionTime":`).num(millis(job.Ended.Sub(job.Started))).str(`,`)
 	}
 	j.str(`"id":"`).str(job.ID).str(`",`)
+	if input != nil {
+		j.str(`"input":`).raw(input).str(`,`)
+	}
 	if job.Output != nil {
 		j.str(`"output":`).raw(job.Output).str(`,`)
 	}
@@ -73,10 +91,6 @@ func (j *jsonBuffer) job(job *store.Job) {
 		j.str(`"retries":`).num(int64(job.Retries)).str(`,`)
 	}
 	j.str(`"status":"`).str(string(job.Status)).str(`"`)
-	if job.Worker != "" {
-		j.str(`,"workerId":`).raw(protocol.Quote(job.Worker))
-	}
-	j.str(`}`)
 }
 
 func (j *jsonBuffer) stream(status protocol.Status, chunks []json.RawMessage) {

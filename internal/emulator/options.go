@@ -5,14 +5,18 @@ import (
 	"log/slog"
 	"time"
 
+	"runpodctl-worker/internal/emulator/fault"
 	"runpodctl-worker/internal/emulator/store"
+	"runpodctl-worker/internal/emulator/webhook"
+	"runpodctl-worker/internal/protocol"
 )
 
 // Options of an Emulator. A field that is zero has the value of the hosted platform, or, where nobody
 // knows that, the best guess.
 type Options struct {
 	Endpoints []string // their ids; the first also answers without /v2/{endpoint} ("local")
-	APIKey    string   // what clients and workers must send; empty: nothing
+	APIKey    string   // what clients must send; empty: nothing
+	WorkerKey string   // what workers must send (APIKey)
 	Log       *slog.Logger
 	Now       func() time.Time
 	OpenStore func(endpoint string) (store.Store, error) // in memory
@@ -44,9 +48,26 @@ type Options struct {
 	SweepEvery time.Duration // how often time limits are looked at (1s)
 	WorkerSeen time.Duration // how long a silent worker counts in /health; more than TakeHold (30s)
 
-	// OmitEmptyInput hands a job with the input {} out without its input, as the hosted platform
-	// does. The official worker then drops the job, which serves nobody locally.
-	OmitEmptyInput bool
+	Webhooks webhook.Options // where they may go, and how patiently
+
+	Hosts   []string // names in URLs that lead here, beside those of loopback; "*" or none: any
+	Origins []string // of web pages that may call, beside those of the same host; "*": any
+
+	RateLimits bool // answer 429 where the hosted platform would
+
+	Faults fault.Plan // what goes wrong from the start
+
+	// Bytes that are taken; more is answered 400.
+	MaxRun     int64 // run (10 MiB)
+	MaxRunSync int64 // runsync (20 MB)
+	MaxResult  int64 // job-done (20 MB)
+	MaxChunk   int64 // job-stream (1 MiB)
+
+	// RetainBytes bounds what the results of each endpoint take up in memory; the oldest make room before
+	// their retention is over (256 MiB). Negative: no bound.
+	RetainBytes int64
+
+	Disputed Disputed
 }
 
 func (o Options) withDefaults() Options {
@@ -56,12 +77,18 @@ func (o Options) withDefaults() Options {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
+	o.Webhooks.Log = cmp.Or(o.Webhooks.Log, o.Log)
+	o.WorkerKey = cmp.Or(o.WorkerKey, o.APIKey)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.OpenStore == nil {
-		now := o.Now
-		o.OpenStore = func(string) (store.Store, error) { return store.NewMemory(now), nil }
+		now, retain := o.Now, max(cmp.Or(o.RetainBytes, 256<<20), 0)
+		o.OpenStore = func(string) (store.Store, error) {
+			memory := store.NewMemory(now)
+			memory.RetainBytes = retain
+			return memory, nil
+		}
 	}
 	o.TakeHold = cmp.Or(o.TakeHold, 5*time.Second)
 	o.StopHold = cmp.Or(o.StopHold, 25*time.Second)
@@ -88,6 +115,11 @@ func (o Options) withDefaults() Options {
 
 	o.Retention = cmp.Or(o.Retention, 30*time.Minute)
 	o.SyncRetention = cmp.Or(o.SyncRetention, time.Minute)
+
+	o.MaxRun = cmp.Or(o.MaxRun, protocol.MaxRunBody)
+	o.MaxRunSync = cmp.Or(o.MaxRunSync, protocol.MaxRunSyncBody)
+	o.MaxResult = cmp.Or(o.MaxResult, protocol.MaxResult)
+	o.MaxChunk = cmp.Or(o.MaxChunk, protocol.MaxChunk)
 
 	o.SweepEvery = cmp.Or(o.SweepEvery, time.Second)
 	o.WorkerSeen = cmp.Or(o.WorkerSeen, 30*time.Second)

@@ -24,6 +24,7 @@ func (e *Emulator) routes() *echo.Echo {
 		e.batchRoutes(r.Group(prefix + "/batch"))
 		e.workerRoutes(r.Group(prefix), strings.Count(prefix, "/"))
 	}
+	e.adminRoutes(r.Group("/_emulator"))
 	return r
 }
 
@@ -81,9 +82,16 @@ func (e *Emulator) on(call func(*endpoint, echo.Context) error) echo.HandlerFunc
 		if ep == nil {
 			return nil
 		}
+		if ep.limits != nil {
+			leave, ok := ep.limits.admit(c)
+			if !ok {
+				return nil
+			}
+			defer leave()
+		}
 		err := call(ep, c)
 		if err == nil || c.Request().Context().Err() != nil {
-			return nil //nolint:nilerr // answered, or there is nobody to answer to
+			return nil // answered, or there is nobody to answer to
 		}
 		if !server.WriteError(c.Response(), err) {
 			e.opts.Log.Error("a call failed", "endpoint", ep.id, "path", c.Path(), "error", err)

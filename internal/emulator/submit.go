@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,12 +25,13 @@ type submission struct {
 	Policy   struct {
 		ExecutionTimeout int64 `json:"executionTimeout"` // ms
 		TTL              int64 `json:"ttl"`              // ms
+		LowPriority      bool  `json:"lowPriority"`      // starts no worker hosted; here none is started anyway
 	} `json:"policy"`
 	batch string // that it belongs to
 }
 
 func (ep *endpoint) run(c echo.Context) error {
-	job, err := ep.submit(c, runID(), protocol.MaxRunBody, ep.opts.Retention)
+	job, err := ep.submit(c, runID(), ep.opts.MaxRun, ep.opts.Retention)
 	if err != nil {
 		return err
 	}
@@ -44,7 +46,7 @@ func (ep *endpoint) runsync(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	job, err := ep.submit(c, syncID(), protocol.MaxRunSyncBody, ep.opts.SyncRetention)
+	job, err := ep.submit(c, syncID(), ep.opts.MaxRunSync, ep.opts.SyncRetention)
 	if err != nil {
 		return err
 	}
@@ -74,8 +76,8 @@ func (ep *endpoint) enqueue(ctx context.Context, id string, s *submission, reten
 	if err != nil {
 		return store.Job{}, err
 	}
-	payload := s.payload(id, ep.opts.OmitEmptyInput)
-	return ep.store.Enqueue(ctx, store.Job{ID: id, Payload: payload, Policy: policy})
+	payload := s.payload(id, !ep.opts.Disputed.KeepEmptyInput)
+	return ep.store.Enqueue(ctx, store.Job{ID: id, Payload: payload, Policy: policy, Webhook: s.Webhook})
 }
 
 // policy is what a submission asks for, or has otherwise. It refuses what could not be a job.
@@ -83,7 +85,11 @@ func (ep *endpoint) policy(s *submission, retention time.Duration) (store.Policy
 	if isNull(s.Input) {
 		return store.Policy{}, protocol.BadRequestError("input: is missing")
 	}
-	policy, o := store.Policy{Retention: retention, MaxRetries: ep.opts.MaxRetries}, ep.opts
+	if err := checkWebhook(s.Webhook); err != nil {
+		return store.Policy{}, err
+	}
+	o := ep.opts
+	policy := o.Disputed.policy(store.Policy{Retention: retention, MaxRetries: o.MaxRetries})
 	var err error
 	if policy.Execution, err = within("policy.executionTimeout", s.Policy.ExecutionTimeout, o.Execution, o.MinExecution, o.MaxPolicy); err != nil {
 		return store.Policy{}, err
@@ -130,9 +136,9 @@ func (s *submission) payload(id string, omitEmpty bool) json.RawMessage {
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
 
+// isEmptyObject looks at valid JSON without space around it.
 func isEmptyObject(raw []byte) bool {
-	var object map[string]json.RawMessage
-	return raw[0] == '{' && json.Unmarshal(raw, &object) == nil && len(object) == 0
+	return raw[0] == '{' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
 // wait is how long a call wants to be held.

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -23,16 +24,43 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer r.Body.Close()
 	r.RequestURI = r.URL.RequestURI()
 	rec := &recorder{gone: ctx.Err, header: http.Header{}, status: http.StatusOK}
-	t.handler.ServeHTTP(rec, r)
+	broken := rec.serve(t.handler, r)
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	length, body := int64(rec.body.Len()), io.Reader(&rec.body)
+	if broken {
+		if !rec.wrote {
+			return nil, errBroken
+		}
+		length, body = -1, io.MultiReader(body, brokenReader{})
 	}
 	return &http.Response{
 		Status:     strconv.Itoa(rec.status) + " " + http.StatusText(rec.status),
 		StatusCode: rec.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: rec.header, ContentLength: int64(rec.body.Len()),
-		Body: io.NopCloser(&rec.body), Request: r,
+		Header: rec.header, ContentLength: length,
+		Body: io.NopCloser(body), Request: r,
 	}, nil
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
+
+var errBroken = errors.New("the connection broke")
+
+// serve reports whether the handler broke the answer off, as it can with a connection.
+func (r *recorder) serve(h http.Handler, req *http.Request) (broken bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p != http.ErrAbortHandler { //nolint:errorlint // net/http compares it like this
+				panic(p)
+			}
+			broken = true
+		}
+	}()
+	h.ServeHTTP(r, req)
+	return false
 }
 
 // recorder gathers an answer; like a connection it fails once its reader has gone.

@@ -55,6 +55,17 @@ func (ep *endpoint) Done(ctx context.Context, worker, job string, d server.Done)
 	return err
 }
 
+// refused is told of a result that was answered 400. The platform is said to leave such a job alone until
+// its lease ends, and also to take it for done.
+func (ep *endpoint) refused(ctx context.Context, worker, job string) {
+	if !ep.opts.Disputed.RefusedCompletes {
+		return
+	}
+	if _, err := ep.finish(ctx, job, worker, store.End{Status: protocol.Completed}); err != nil {
+		ep.opts.Log.Warn("a refused result could not end its job", "job", job, "worker", worker, "error", err)
+	}
+}
+
 // Progress implements server.Backend. The official worker posts progress without any order, so an
 // update after the end is normal, and is ignored.
 func (ep *endpoint) Progress(ctx context.Context, worker, job string, value json.RawMessage) error {

@@ -46,6 +46,9 @@ func conform(t *testing.T, open func(t *testing.T, now func() time.Time) store.S
 		"expired means unknown before any sweep":   expired,
 		"sweep stops at its limit":                 sweepLimit,
 		"a failed job is given a fresh start":      requeue,
+		"a ttl is set anew":                        newTTL,
+		"time makes a job TIMED_OUT, if so told":   timesOut,
+		"a late update reopens a job, if so told":  lateProgress,
 		"purge deletes what waits":                 purge,
 		"counts":                                   counts,
 		"list, newest first":                       listed,
@@ -503,6 +506,76 @@ func expired(t *testing.T, b *bench) {
 	jobs, err := b.List(b.ctx, 10)
 	require.NoError(t, err)
 	require.Empty(t, jobs)
+}
+
+func newTTL(t *testing.T, b *bench) {
+	b.add(t, "a", "b")
+	b.pass(policy.TTL - time.Second)
+	job, err := b.SetTTL(b.ctx, "a", time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, "a", job.ID)
+	_, err = b.SetTTL(b.ctx, "b", time.Millisecond)
+	require.NoError(t, err)
+	b.pass(time.Hour - 1)
+	require.Len(t, b.sweep(t), 1)
+	b.get(t, "a")
+	b.pass(1)
+	require.Len(t, b.sweep(t), 1)
+	_, err = b.SetTTL(b.ctx, "a", time.Hour)
+	require.ErrorIs(t, err, protocol.ErrUnknownJob)
+}
+
+func timesOut(t *testing.T, b *bench) {
+	p := policy
+	p.ExecutionTimesOut, p.SilenceTimesOut, p.TTLTimesOut, p.TTL, p.MaxRetries = true, true, true, time.Hour, 0
+	for _, id := range []string{"silent", "slow", "waiting"} {
+		_, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+	}
+	b.take(t, "w", 2)
+	var ends []string
+	for range 20 {
+		b.pass(lease * 3 / 4)
+		_, err := b.Renew(b.ctx, "w", []string{"slow"})
+		require.NoError(t, err)
+		for _, due := range b.sweep(t) {
+			if !due.Gone {
+				ends = append(ends, fmt.Sprint(due.Job.ID, " ", due.Job.Status, " ", due.Job.Error))
+			}
+		}
+	}
+	require.Equal(t, []string{"silent TIMED_OUT job timed out after 0 retries", "slow TIMED_OUT executionTimeout exceeded"}, ends)
+	b.pass(50 * time.Minute)
+	require.Empty(t, b.take(t, "w", 1), "a job past its ttl never starts")
+	due := b.sweep(t)
+	require.False(t, due[len(due)-1].Gone)
+	require.Equal(t, protocol.TimedOut, b.get(t, "waiting").Status)
+	require.Equal(t, "ttl exceeded", b.get(t, "waiting").Error)
+	n, err := b.Counts(b.ctx)
+	require.NoError(t, err)
+	require.Zero(t, n.InQueue+n.InProgress)
+	b.pass(p.Retention)
+	_, err = b.Get(b.ctx, "waiting")
+	require.ErrorIs(t, err, protocol.ErrUnknownJob)
+}
+
+func lateProgress(t *testing.T, b *bench) {
+	p := policy
+	p.LateProgress = true
+	_, err := b.Enqueue(b.ctx, store.Job{ID: "a", Payload: payload("a"), Policy: p})
+	require.NoError(t, err)
+	b.take(t, "w", 1)
+	_, err = b.Finish(b.ctx, "a", "w", ok(`1`))
+	require.NoError(t, err)
+	require.NoError(t, b.Progress(b.ctx, "a", "w", json.RawMessage(`"late"`)))
+	job := b.get(t, "a")
+	require.Equal(t, protocol.InProgress, job.Status)
+	require.Equal(t, json.RawMessage(`"late"`), job.Output)
+	n, err := b.Counts(b.ctx)
+	require.NoError(t, err)
+	require.Equal(t, store.Counts{InProgress: 1, Completed: 1, Busy: map[string]int{"w": 1}}, n)
+	b.pass(lease)
+	require.Len(t, b.sweep(t), 1)
 }
 
 func sweepLimit(t *testing.T, b *bench) {

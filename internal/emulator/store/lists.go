@@ -1,14 +1,14 @@
 package store
 
-// line is the queue: a list through the records themselves, so that a job that waits costs no second
-// object and leaves from any place at once.
+// line is a list through the records themselves, so that a job that waits costs no second object and leaves
+// from any place at once. A record is in one line at most.
 type line struct {
 	first, last *record
 	len         int
 }
 
 func (l *line) pushBack(r *record) {
-	r.prev, r.next, r.queued = l.last, nil, true
+	r.prev, r.next, r.in = l.last, nil, l
 	if l.last == nil {
 		l.first = r
 	} else {
@@ -19,7 +19,7 @@ func (l *line) pushBack(r *record) {
 }
 
 func (l *line) pushFront(r *record) {
-	r.prev, r.next, r.queued = nil, l.first, true
+	r.prev, r.next, r.in = nil, l.first, l
 	if l.first == nil {
 		l.last = r
 	} else {
@@ -40,7 +40,7 @@ func (l *line) remove(r *record) {
 	} else {
 		r.next.prev = r.prev
 	}
-	r.prev, r.next, r.queued = nil, nil, false
+	r.prev, r.next, r.in = nil, nil, nil
 	l.len--
 }
 

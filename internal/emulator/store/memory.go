@@ -14,12 +14,18 @@ import (
 
 // Memory is the Store of one process. One lock guards everything; nothing waits under it.
 type Memory struct {
+	// RetainBytes bounds what the jobs that have ended take up; beyond it, those that ended first are
+	// deleted before their time. 0 is no bound. It is set before the first use.
+	RetainBytes int64
+
 	now func() time.Time
 
 	mu     sync.Mutex
 	jobs   map[string]*record
 	queue  line      // waiting to be taken
-	takers list.List // of *taker, waiting for jobs; never both are non-empty
+	ended  line      // kept for their clients
+	kept   int64     // bytes of those
+	takers list.List // of *taker, waiting for jobs; never both they and the queue are non-empty
 	clock  deadlines // of all records
 	log    history
 	closed bool
@@ -35,9 +41,10 @@ type record struct {
 	leaseEnd time.Time
 	chunks   []json.RawMessage // not drained yet
 	waiters  []*waiter
-	queued   bool
-	prev     *record // in the queue
+	in       *line // queue, ended or none
+	prev     *record
 	next     *record
+	size     int64 // while it is kept
 	deadline time.Time
 	index    int // in the heap of deadlines
 	gone     bool
@@ -56,7 +63,7 @@ func (m *Memory) Enqueue(_ context.Context, job Job) (Job, error) {
 		return Job{}, ErrExists
 	}
 	r := &record{Job: Job{
-		ID: job.ID, Payload: job.Payload, Policy: job.Policy,
+		ID: job.ID, Payload: job.Payload, Policy: job.Policy, Webhook: job.Webhook,
 		Status: protocol.InQueue, Created: m.now(),
 	}}
 	m.jobs[r.ID] = r
@@ -150,11 +157,12 @@ func (m *Memory) remove(r *record) {
 	m.log.drop(r)
 }
 
-// leave takes a record out of the queue, or from its worker.
+// leave takes a record out of its line, or from its worker.
 func (m *Memory) leave(r *record) {
 	switch {
-	case r.queued:
-		m.queue.remove(r)
+	case r.in != nil:
+		r.in.remove(r)
+		m.kept, r.size = m.kept-r.size, 0
 	case r.Status == protocol.InProgress:
 		m.running--
 		if m.busy[r.Worker]--; m.busy[r.Worker] <= 0 {

@@ -19,16 +19,16 @@ func (m *Memory) Finish(_ context.Context, id, worker string, end End) (Job, err
 	case worker != "" && !r.heldBy(worker):
 		return r.Job, protocol.ErrNotHolder
 	}
-	m.end(r, end)
-	if isPlaceholder(r.Worker) && worker != "" {
-		r.Worker = worker
-	}
+	m.end(r, worker, end)
 	return r.Job, nil
 }
 
-// end is the one place where a job becomes terminal.
-func (m *Memory) end(r *record, e End) {
+// end is the one place where a job becomes terminal. worker is who says so; empty for the platform.
+func (m *Memory) end(r *record, worker string, e End) {
 	m.leave(r)
+	if isPlaceholder(r.Worker) && worker != "" {
+		r.Worker = worker
+	}
 	r.Status, r.Output, r.Error, r.Ended = e.Status, e.Output, e.Error, m.now()
 	switch e.Status {
 	case protocol.Completed:
@@ -39,6 +39,24 @@ func (m *Memory) end(r *record, e End) {
 	}
 	m.reschedule(r)
 	r.wake(true)
+	m.keep(r)
+}
+
+// overhead is about what a record costs beside its data.
+const overhead = 768
+
+// keep lines a job up for its deletion, should the room run out before its retention is over. The newest
+// is never deleted for want of room: somebody may be about to read it.
+func (m *Memory) keep(r *record) {
+	r.size = int64(overhead + len(r.Payload) + len(r.Output) + len(r.Error))
+	for _, chunk := range r.chunks {
+		r.size += int64(len(chunk))
+	}
+	m.ended.pushBack(r)
+	m.kept += r.size
+	for m.RetainBytes > 0 && m.kept > m.RetainBytes && m.ended.first != r {
+		m.remove(m.ended.first)
+	}
 }
 
 // Requeue implements Store.
@@ -52,7 +70,11 @@ func (m *Memory) Requeue(_ context.Context, id string) (Job, error) {
 	if r.Status != protocol.Failed && r.Status != protocol.TimedOut {
 		return r.Job, ErrNotFailed
 	}
-	r.Job = Job{ID: r.ID, Payload: r.Payload, Policy: r.Policy, Status: protocol.InQueue, Created: r.Created}
+	m.leave(r)
+	r.Job = Job{
+		ID: r.ID, Payload: r.Payload, Policy: r.Policy, Webhook: r.Webhook,
+		Status: protocol.InQueue, Created: r.Created,
+	}
 	r.chunks = nil
 	m.queue.pushBack(r)
 	m.reschedule(r)

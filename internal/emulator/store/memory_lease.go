@@ -58,10 +58,12 @@ func (m *Memory) Sweep(_ context.Context, limit int) ([]Due, error) {
 		case r.expired(now):
 			m.remove(r)
 			d.Gone = true
+		case r.outlived(now):
+			m.end(r, "", End{Status: protocol.TimedOut, Error: TTLExceeded})
 		case !now.Before(r.Started.Add(r.Policy.Execution)):
-			m.end(r, End{Status: protocol.Failed, Error: ExecutionTimeout})
+			m.end(r, "", End{Status: verdict(r.Policy.ExecutionTimesOut), Error: ExecutionTimeout})
 		case r.Retries >= r.Policy.MaxRetries:
-			m.end(r, End{Status: protocol.Failed, Error: fmt.Sprintf(Unacknowledged, r.Retries)})
+			m.end(r, "", End{Status: verdict(r.Policy.SilenceTimesOut), Error: fmt.Sprintf(Unacknowledged, r.Retries)})
 		default:
 			r.Retries++
 			m.retried++
@@ -76,16 +78,43 @@ func (m *Memory) Sweep(_ context.Context, limit int) ([]Due, error) {
 	return due, nil
 }
 
+func verdict(timesOut bool) protocol.Status {
+	if timesOut {
+		return protocol.TimedOut
+	}
+	return protocol.Failed
+}
+
 // expired reports whether clients no longer know the job.
 func (r *record) expired(now time.Time) bool {
-	return !now.Before(r.Created.Add(r.Policy.TTL)) ||
+	return !r.Policy.TTLTimesOut && !now.Before(r.Created.Add(r.Policy.TTL)) ||
 		r.Status.Terminal() && !now.Before(r.Ended.Add(r.Policy.Retention))
+}
+
+// outlived reports whether the job must not go on, although clients are to know of it.
+func (r *record) outlived(now time.Time) bool {
+	return r.Policy.TTLTimesOut && !r.Status.Terminal() && !now.Before(r.Created.Add(r.Policy.TTL))
+}
+
+// SetTTL implements Store.
+func (m *Memory) SetTTL(_ context.Context, id string, ttl time.Duration) (Job, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.find(id)
+	if err != nil {
+		return Job{}, err
+	}
+	r.Policy.TTL = m.now().Sub(r.Created) + ttl
+	m.reschedule(r)
+	return r.Job, nil
 }
 
 // nextDeadline is when time alone changes the job next.
 func (r *record) nextDeadline() time.Time {
 	next := r.Created.Add(r.Policy.TTL)
 	switch {
+	case r.Status.Terminal() && r.Policy.TTLTimesOut:
+		next = r.Ended.Add(r.Policy.Retention)
 	case r.Status.Terminal():
 		next = earlier(next, r.Ended.Add(r.Policy.Retention))
 	case r.Status == protocol.InProgress:

@@ -62,6 +62,9 @@ func (m *Memory) takeNow(t Take) []Job {
 			continue
 		}
 		m.leave(r)
+		if r.outlived(now) {
+			continue // the next sweep ends it
+		}
 		r.Status, r.Worker, r.Started = protocol.InProgress, t.Worker, now
 		r.lease, r.leaseEnd = t.Lease, now.Add(t.Lease)
 		m.running++

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"runpodctl-worker/internal/protocol"
@@ -13,7 +14,9 @@ func (m *Memory) Progress(_ context.Context, id, worker string, value json.RawMe
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.held(id, worker)
-	if err != nil {
+	if errors.Is(err, protocol.ErrJobSettled) && r.Policy.LateProgress {
+		m.reopen(r)
+	} else if err != nil {
 		return err
 	}
 	r.Output = value
@@ -40,13 +43,23 @@ func (m *Memory) held(id, worker string) (*record, error) {
 	case err != nil:
 		return nil, err
 	case r.Status.Terminal():
-		return nil, protocol.ErrJobSettled
+		return r, protocol.ErrJobSettled
 	case r.Status != protocol.InProgress || !r.heldBy(worker):
 		return nil, protocol.ErrNotHolder
 	}
 	r.renew(m.now())
 	m.reschedule(r)
 	return r, nil
+}
+
+// reopen undoes the end of a job, but for what was counted.
+func (m *Memory) reopen(r *record) {
+	m.leave(r)
+	r.Status, r.Error, r.Ended = protocol.InProgress, "", time.Time{}
+	m.running++
+	m.busy[r.Worker]++
+	r.renew(m.now())
+	m.reschedule(r)
 }
 
 // DrainChunks implements Store.
@@ -66,6 +79,7 @@ func (m *Memory) DrainChunks(_ context.Context, id string) (Job, []json.RawMessa
 type waiter struct {
 	until Until
 	ready chan struct{}
+	job   Job // set when it ended, so that its waiter gets it even if the store has not kept it
 }
 
 // Wait implements Store.
@@ -95,6 +109,9 @@ func (m *Memory) Wait(ctx context.Context, id string, until Until, wait time.Dur
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.forget(w)
+	if w.job.Status.Terminal() {
+		return w.job, nil
+	}
 	if r, err = m.find(id); err != nil {
 		return Job{}, err
 	}
@@ -106,6 +123,9 @@ func (r *record) wake(ended bool) {
 	rest := r.waiters[:0]
 	for _, w := range r.waiters {
 		if ended || w.until == EndedOrChunk {
+			if r.Status.Terminal() {
+				w.job = r.Job
+			}
 			close(w.ready)
 		} else {
 			rest = append(rest, w)

@@ -24,6 +24,7 @@ var (
 const (
 	ExecutionTimeout = "executionTimeout exceeded"
 	Unacknowledged   = "job timed out after %d retries"
+	TTLExceeded      = "ttl exceeded"
 )
 
 // Job is a snapshot of one job. Its byte slices are shared and must not be written to.
@@ -31,6 +32,7 @@ type Job struct {
 	ID      string
 	Payload json.RawMessage // the object that workers are handed
 	Policy  Policy
+	Webhook string // who is told of the end; empty: nobody
 
 	Status  protocol.Status
 	Worker  string // who took it last; empty before the first take
@@ -49,6 +51,12 @@ type Policy struct {
 	TTL        time.Duration // from submission; then the job is deleted in any state
 	Retention  time.Duration // from the end; then the result is deleted
 	MaxRetries int
+
+	// What people disagree about.
+	ExecutionTimesOut bool // a job that runs too long is TIMED_OUT, not FAILED
+	SilenceTimesOut   bool // so is one whose workers fell silent
+	TTLTimesOut       bool // a job that has not ended within its TTL is TIMED_OUT and kept, not deleted
+	LateProgress      bool // an update after the end reopens the job
 }
 
 // Take asks for jobs.
@@ -91,7 +99,8 @@ type Counts struct {
 // Store is the queue of one endpoint. It is safe for concurrent use. A job past its TTL or
 // retention is unknown at once, whenever the next sweep may delete it.
 type Store interface {
-	// Enqueue puts a new job at the end of the queue. Of the job only ID, Payload and Policy are read.
+	// Enqueue puts a new job at the end of the queue. Of the job only ID, Payload, Policy
+	// and Webhook are read.
 	Enqueue(ctx context.Context, job Job) (Job, error)
 	// Take starts up to t.Max jobs, oldest first, for a worker. It waits for the first of them; when
 	// the wait or ctx ends without one, it returns none. A caller that cannot pass jobs on must Untake them.
@@ -120,6 +129,8 @@ type Store interface {
 	Get(ctx context.Context, id string) (Job, error)
 	// Wait returns the job when what is awaited has come, when the wait is over, or when ctx ends.
 	Wait(ctx context.Context, id string, until Until, wait time.Duration) (Job, error)
+	// SetTTL makes a job exist for so long from now.
+	SetTTL(ctx context.Context, id string, ttl time.Duration) (Job, error)
 	// Purge deletes the waiting jobs and returns their number.
 	Purge(ctx context.Context) (int, error)
 	// Counts are the figures as of now.

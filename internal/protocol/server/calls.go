@@ -1,6 +1,8 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -16,12 +18,18 @@ const maxBatch = 1000
 type Options struct {
 	Key string // what Authorization must carry, raw or as a Bearer token
 	Log *slog.Logger
+
+	MaxResult int64 // bytes of a job-done body (protocol.MaxResult)
+	MaxChunk  int64 // bytes of a job-stream body (protocol.MaxChunk)
+
+	// Refused, if there is one, is told of each job-done call that was refused for its body.
+	Refused func(ctx context.Context, worker, job string)
 }
 
 // Server answers workers' calls. It is an http.Handler that accepts them under any prefix.
 type Server struct {
 	backend Backend
-	key     string
+	opts    Options
 	log     *slog.Logger
 }
 
@@ -30,7 +38,9 @@ func New(backend Backend, o Options) *Server {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	return &Server{backend: backend, key: o.Key, log: o.Log}
+	o.MaxResult = cmp.Or(o.MaxResult, protocol.MaxResult)
+	o.MaxChunk = cmp.Or(o.MaxChunk, protocol.MaxChunk)
+	return &Server{backend: backend, opts: o, log: o.Log}
 }
 
 // ServeHTTP answers a call under whatever prefix: /v2/{endpoint}/job-take/…, /job-take/….
@@ -40,7 +50,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // Serve answers a call whose escaped path without its prefix is given, as in "/job-take/w1".
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request, path string) {
-	if !Authorize(w, r, s.key) {
+	if !Authorize(w, r, s.opts.Key) {
 		return
 	}
 	t, ok := parseTarget(path)

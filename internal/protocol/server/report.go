@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"runpodctl-worker/internal/protocol"
@@ -55,7 +56,10 @@ func readReport(r *http.Request, limit int64) (report, error) {
 
 // done serves job-done, which carries results and, marked as such, progress.
 func (s *Server) done(w http.ResponseWriter, r *http.Request, t target) error {
-	rep, err := readReport(r, protocol.MaxResult)
+	rep, err := readReport(r, s.opts.MaxResult)
+	if _, bad := errors.AsType[protocol.BadRequestError](err); bad && s.opts.Refused != nil {
+		s.opts.Refused(r.Context(), t.worker, t.job)
+	}
 	if err != nil {
 		return err
 	}
@@ -78,7 +82,7 @@ func (s *Server) done(w http.ResponseWriter, r *http.Request, t target) error {
 
 // chunk serves job-stream: one item, under "output".
 func (s *Server) chunk(w http.ResponseWriter, r *http.Request, t target) error {
-	rep, err := readReport(r, protocol.MaxChunk)
+	rep, err := readReport(r, s.opts.MaxChunk)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/internal/emulator"
+)
+
+func page(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// The examples of the page work, and every flag that it names is one.
+func TestEmulatorPage(t *testing.T) {
+	text := page(t, "emulator.md")
+	_, rules, _ := strings.Cut(text, "```yaml\n")
+	rules, _, _ = strings.Cut(rules, "```")
+	path := filepath.Join(t.TempDir(), "faults.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(rules), 0o600))
+	plan, err := readFaults(path)
+	require.NoError(t, err)
+	require.Len(t, plan.Rules, 3)
+
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| `(\\w+)`, `(\\w+)` \\|").FindAllStringSubmatch(text, -1) {
+		var d emulator.Disputed
+		require.NoError(t, d.Set(row[1]+"="+row[2]))
+		require.Zero(t, d, "%s is the default", row[2])
+		require.NoError(t, d.Set(row[1]+"="+row[3]))
+		require.NotZero(t, d)
+	}
+
+	known := map[string]bool{"help": true}
+	for _, flag := range serveCommand(&session{}).Flags {
+		for _, name := range flag.Names() {
+			known[name] = true
+		}
+	}
+	for _, name := range []string{"emulator.md", "configuration.md"} {
+		for _, flag := range regexp.MustCompile("`--([a-z_-]+)").FindAllStringSubmatch(page(t, name), -1) {
+			require.True(t, known[flag[1]], "%s names --%s", name, flag[1])
+		}
+	}
+}
