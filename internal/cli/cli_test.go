@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -135,7 +136,10 @@ func TestMain_HelpAndVersion(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"run", "--help"}, {}} {
 		i := invocation{}
 		require.Equal(t, 0, i.run(args...))
-		require.Contains(t, i.stdout.String(), "USAGE:")
+		require.Regexp(t, `(?i)usage:`, i.stdout.String())
+		for line := range strings.Lines(i.stdout.String()) {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 125, line)
+		}
 		require.Empty(t, i.stderr.String())
 	}
 	i := invocation{}

@@ -16,13 +16,15 @@ import (
 const localJobFile = "test_input.json"
 
 func runCommand(s *session) *cli.Command {
-	return &cli.Command{
-		Name:      "run",
-		Usage:     "the entrypoint of a container: take jobs from Runpod and run them with your handler",
-		ArgsUsage: "[-- COMMAND…]",
-		Flags:     workerFlags(),
-		Action:    s.run,
-	}
+	return newCommand("run", "The entrypoint of a container: takes jobs from Runpod and runs them with your handler.", []string{
+		"run -- python -u handler.py",
+		"run --handler handler.py --concurrency 4",
+	}, []flagGroup{
+		{"Your handler", handlerFlags()},
+		{"One job instead of the platform's", jobFlags()},
+		{"Stopping", stopFlags()},
+		{"General", generalFlags()},
+	}, s.run)
 }
 
 func (s *session) run(c *cli.Context) error {
