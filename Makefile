@@ -19,7 +19,7 @@ help: ## Show what there is to make
 
 .PHONY: build
 build: ## Build bin/runpodctl-worker
-	go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/runpodctl-worker
+	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/runpodctl-worker
 
 .PHONY: run
 run: build ## Run one job of a sample handler through the local Runpod

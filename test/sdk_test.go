@@ -117,7 +117,7 @@ func TestOfficialWorkerAttached(t *testing.T) {
 			require.Equal(t, "mine", ended.WorkerID)
 			require.NotNil(t, ended.DelayTime)
 
-			failed := server.runSync(`{}`) // a handler without its items raises a KeyError
+			failed := server.runSync(`{"n":1}`) // a handler without its items raises a KeyError
 			require.Equal(t, "FAILED", failed.Status)
 			require.Contains(t, failed.Error, "items")
 			require.True(t, official.alive())

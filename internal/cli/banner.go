@@ -9,22 +9,30 @@ import (
 	"runpodctl-worker/internal/protocol"
 )
 
-// printBanner says where the local Runpod listens and how to call it.
-func printBanner(w io.Writer, base string, endpoints []string, key, handler string) {
-	var auth string
-	if key != "" {
-		auth = ` -H "Authorization: Bearer $KEY"`
+// printBanner says where the local Runpod listens and how to call it. A key is named, never shown.
+func printBanner(w io.Writer, base string, endpoints []string, withKey bool, handler string) {
+	pythonKey, jsKey, curlKey := `"local"`, `"local"`, ""
+	if withKey {
+		pythonKey = `os.environ["` + config.ServeKey + `"]`
+		jsKey = "process.env." + config.ServeKey
+		curlKey = ` \
+  -H "Authorization: Bearer $` + config.ServeKey + `"`
 	}
 	fmt.Fprintf(w, `
-Local Runpod on %[1]s
-  endpoint  %[2]s
-  handler   %[3]s
+Local Runpod on %[1]s, endpoint %[2]s, handler %[3]s
 
-  curl      curl %[1]s/v2/%[4]s/runsync -H 'Content-Type: application/json'%[5]s -d '{"input": {"name": "Ada"}}'
-  Python    runpod.endpoint_url_base = "%[1]s/v2"; runpod.api_key = "local"; runpod.Endpoint("%[4]s")
-  JS        runpodSdk("local", { baseUrl: "%[1]s/v2" }).endpoint("%[4]s")
+curl %[1]s/v2/%[4]s/runsync%[5]s \
+  -H 'Content-Type: application/json' -d '{"input": {"name": "Ada"}}'
 
-`, base, strings.Join(endpoints, ", "), handler, endpoints[0], auth)
+Python:
+  runpod.api_key = %[6]s
+  runpod.endpoint_url_base = "%[1]s/v2"
+  runpod.Endpoint("%[4]s").run_sync({"name": "Ada"})
+
+JavaScript:
+  runpodSdk(%[7]s, { baseUrl: "%[1]s/v2" }).endpoint("%[4]s")
+
+`, base, strings.Join(endpoints, ", "), handler, endpoints[0], curlKey, pythonKey, jsKey)
 }
 
 // workerURLs are the templates that a worker of the local Runpod gets, in the form of the hosted ones.

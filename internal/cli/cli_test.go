@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -73,6 +74,13 @@ func TestMain_Usage(t *testing.T) {
 		{name: "unknown flag before the command", args: []string{"--no-such-flag", "serve"}, code: 2, line: "unknown flag --no-such-flag"},
 		{name: "a number that is none", args: []string{"serve", "--port", "x"}, code: 2, line: `invalid value "x" for flag --port: want a whole number`},
 		{name: "a port out of range", args: []string{"serve", "--port", "70000"}, code: 2, line: "--port 70000"},
+		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: `invalid value "40" for flag --lease: want a time with its unit`},
+		{name: "fewer retries than none", args: []string{"serve", "--max-retries", "-5"}, code: 2, line: "--max-retries -5"},
+		{name: "no such interpreter", args: []string{"serve", "--handler", "h.py", "--python", "/no/python"}, code: 2, line: "--python /no/python: no such file or directory"},
+		{name: "no such interpreter in PATH", args: []string{"serve", "--handler", "h.py", "--python", "nopython"}, code: 2, line: "--python nopython: executable file not found in $PATH"},
+		{name: "no such program", args: []string{"run", "--", "./nofile"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "./nofile: no such file or directory"},
+		{name: "a word for a number in the config file", args: []string{"serve", "--config", "word.yaml"}, code: 2, line: "concurrency: four: want a whole number"},
+		{name: "a list for one value in the config file", args: []string{"serve", "--config", "list.yaml"}, code: 2, line: "concurrency: want one value, not a list"},
 		{name: "gaps that are no times", args: []string{"serve", "--webhook-gaps", "5s,soon"}, code: 2, line: `--webhook-gaps: "soon" is not a time`},
 		{name: "rate limits of another kind", args: []string{"serve", "--rate-limits", "strict"}, code: 2, line: "--rate-limits strict: want off or hosted"},
 		{name: "a switch that is none", args: []string{"serve", "--disputed", "tll=delete"}, code: 2, line: `--disputed: "tll" is none of empty-input,`},
@@ -81,13 +89,6 @@ func TestMain_Usage(t *testing.T) {
 		{name: "no such faults", args: []string{"serve", "--faults", "gone.yaml"}, code: 2, line: "--faults: gone.yaml: no such file"},
 		{name: "faults that make no sense", args: []string{"serve", "--faults", "faults.yaml"}, code: 2, line: `--faults faults.yaml: rules[0].status: want 200 to 599, not 42`},
 		{name: "faults that are no YAML", args: []string{"serve", "--faults", "broken.yaml"}, code: 2, line: "--faults broken.yaml: yaml: "},
-		{name: "a time without a unit", args: []string{"serve", "--lease", "40"}, code: 2, line: `invalid value "40" for flag --lease: want a time with its unit`},
-		{name: "fewer retries than none", args: []string{"serve", "--max-retries", "-5"}, code: 2, line: "--max-retries -5"},
-		{name: "no such interpreter", args: []string{"serve", "--handler", "h.py", "--python", "/no/python"}, code: 2, line: "--python /no/python: no such file or directory"},
-		{name: "no such interpreter in PATH", args: []string{"serve", "--handler", "h.py", "--python", "nopython"}, code: 2, line: "--python nopython: executable file not found in $PATH"},
-		{name: "no such program", args: []string{"run", "--", "./nofile"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "./nofile: no such file or directory"},
-		{name: "a word for a number in the config file", args: []string{"serve", "--config", "word.yaml"}, code: 2, line: "concurrency: four: want a whole number"},
-		{name: "a list for one value in the config file", args: []string{"serve", "--config", "list.yaml"}, code: 2, line: "concurrency: want one value, not a list"},
 		{name: "no concurrency", args: []string{"serve", "--concurrency", "0"}, code: 2, line: "--concurrency 0: want 1 to 1024"},
 		{name: "a stray argument", args: []string{"serve", "handler.py"}, code: 2, line: "did you mean --handler handler.py?"},
 		{name: "another stray argument", args: []string{"serve", "python"}, code: 2, line: `unexpected argument "python"; a program of your own goes after --`},
@@ -135,7 +136,10 @@ func TestMain_HelpAndVersion(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"run", "--help"}, {}} {
 		i := invocation{}
 		require.Equal(t, 0, i.run(args...))
-		require.Contains(t, i.stdout.String(), "USAGE:")
+		require.Regexp(t, `(?i)usage:`, i.stdout.String())
+		for line := range strings.Lines(i.stdout.String()) {
+			require.LessOrEqual(t, utf8.RuneCountInString(line), 125, line)
+		}
 		require.Empty(t, i.stderr.String())
 	}
 	i := invocation{}

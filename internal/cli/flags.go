@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Flags that every command has.
+// Flags that every command has, and the file that holds others.
 const (
 	flagLogLevel  = "log-level"
 	flagLogFormat = "log-format"
@@ -20,10 +20,14 @@ const (
 
 func commonFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: flagLogLevel, Aliases: []string{"rp_log_level"}, Usage: "ERROR, WARN, INFO or DEBUG (default: $RUNPOD_LOG_LEVEL, else INFO)"},
-		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "auto, json or text"},
+		&cli.StringFlag{Name: flagLogLevel, Aliases: []string{"rp_log_level"}, Usage: "`LEVEL`: ERROR, WARN, INFO or DEBUG (default: $RUNPOD_LOG_LEVEL, else INFO)"},
+		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "`FORMAT`: auto, json or text"},
 		&cli.BoolFlag{Name: flagNoColor, Usage: "no colour and no spinner on a terminal (also: $NO_COLOR)"},
 	}
+}
+
+func generalFlags() []cli.Flag {
+	return append(commonFlags(), &cli.StringFlag{Name: flagConfig, Usage: "YAML `FILE` with this command's flags as keys"})
 }
 
 // beforeCommand fills in the config file and refuses stray arguments, which would be ignored otherwise.

@@ -31,6 +31,7 @@ type workerHost struct {
 	stdout, stderr io.Writer
 	log            *slog.Logger
 	ready          func(protocol.Ready) // called at each start; may be nil
+	checks         bool                 // the fitness checks that the handler registered are run
 }
 
 // once runs one worker to its end.
@@ -44,6 +45,7 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		PingInterval: h.platform.PingInterval,
 	})
 	defer api.Close()
+	handler := h.handler()
 	linger := h.options.linger
 	if linger == 0 {
 		linger = -1 // the worker's word for none
@@ -56,13 +58,18 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		ReadyTimeout: h.options.readyTimeout,
 		Refresh:      h.options.refresh,
 		Log:          h.log,
-		OnReady: func(_ context.Context, ready protocol.Ready) error {
+		OnReady: func(ctx context.Context, ready protocol.Ready) error {
+			if h.checks {
+				if err := runChecks(ctx, handler, ready.Checks, h.log); err != nil {
+					return err
+				}
+			}
 			if h.ready != nil {
 				h.ready(ready)
 			}
 			return nil
 		},
-	}, h.handler(), api).Run(l.fetch, l.work)
+	}, handler, api).Run(l.fetch, l.work)
 }
 
 // keep runs a worker and, as the platform would, a new one where a job asked for it or the handler died.

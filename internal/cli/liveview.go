@@ -24,6 +24,7 @@ type liveView struct {
 	w       io.Writer
 	tty     bool
 	start   time.Time
+	doing   string // what is being waited for
 	spinner string // what stands on the last line
 	atStart bool   // the last thing written ended its line
 	items   int
@@ -33,7 +34,7 @@ type liveView struct {
 }
 
 func newLiveView(w io.Writer, tty bool) *liveView {
-	v := &liveView{w: w, tty: tty, start: time.Now(), atStart: true, stop: make(chan struct{}), stopped: make(chan struct{})}
+	v := &liveView{w: w, tty: tty, start: time.Now(), atStart: true, doing: "starting the handler", stop: make(chan struct{}), stopped: make(chan struct{})}
 	go v.spin()
 	return v
 }
@@ -62,12 +63,19 @@ func (v *liveView) spin() {
 		case <-tick.C:
 			v.mu.Lock()
 			if v.atStart { // never into the middle of somebody's progress bar
-				v.spinner = fmt.Sprintf("%c %.1f s", spinnerFrames[n%len(spinnerFrames)], time.Since(v.start).Seconds())
+				v.spinner = fmt.Sprintf("%c %s, %.1f s", spinnerFrames[n%len(spinnerFrames)], v.doing, time.Since(v.start).Seconds())
 				fmt.Fprint(v.w, clearLine, v.spinner)
 			}
 			v.mu.Unlock()
 		}
 	}
+}
+
+// wait says what is being waited for from now on.
+func (v *liveView) wait(doing string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.doing, v.start = doing, time.Now()
 }
 
 // Write passes on what the handler or the log prints.

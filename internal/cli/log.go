@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,7 +24,7 @@ const (
 const maxMessage = 4096
 
 // newLogger logs to w as the Python SDK does, so that what people grep for stays the same.
-func newLogger(w io.Writer, lookup config.Lookup, level, format string) (*slog.Logger, error) {
+func newLogger(w io.Writer, lookup config.Lookup, level, format string, color bool) (*slog.Logger, error) {
 	fromEnv := false
 	if level == "" {
 		for _, name := range []string{config.LogLevel, config.DebugLevel} {
@@ -45,7 +46,7 @@ func newLogger(w io.Writer, lookup config.Lookup, level, format string) (*slog.L
 	default:
 		return nil, usagef("--%s %q: want auto, json or text", flagLogFormat, format)
 	}
-	logger := slog.New(&logHandler{w: w, mu: new(sync.Mutex), level: lvl, json: asJSON})
+	logger := slog.New(&logHandler{w: w, mu: new(sync.Mutex), level: lvl, json: asJSON, color: color})
 	if !ok {
 		// A worker must not die of a misspelt level in its environment.
 		logger.Warn(fmt.Sprintf("log level %q is none of ERROR, WARN, INFO, DEBUG; using INFO", level))
@@ -64,6 +65,7 @@ type logHandler struct {
 	mu    *sync.Mutex
 	level slog.Level
 	json  bool
+	color bool
 	attrs []slog.Attr
 }
 
@@ -100,8 +102,11 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		message = "[batchId=" + batch + "] " + message
 	}
 	line := textLine(levelName(r.Level), job, message)
-	if h.json {
+	switch {
+	case h.json:
 		line = jsonLine(levelName(r.Level), job, message)
+	case h.color:
+		line = colored(r.Level, line)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,6 +119,19 @@ func textLine(level, job, message string) []byte {
 		message = job + " | " + message
 	}
 	return fmt.Appendf(nil, "%-7s| %s\n", level, message)
+}
+
+// colored lets a warning or an error stand out. Its word stands there all the same.
+func colored(level slog.Level, line []byte) []byte {
+	const yellow, red = 33, 31
+	code := yellow
+	switch {
+	case level >= slog.LevelError:
+		code = red
+	case level < slog.LevelWarn:
+		return line
+	}
+	return fmt.Appendf(nil, "\x1b[%dm%s\x1b[0m\n", code, bytes.TrimSuffix(line, []byte("\n")))
 }
 
 func jsonLine(level, job, message string) []byte {

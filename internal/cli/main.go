@@ -71,7 +71,6 @@ func newApp(s *session) *cli.App {
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = onUsageError
 		cmd.HideHelpCommand = true
-		cmd.Flags = append(cmd.Flags, commonFlags()...)
 		cmd.Before = beforeCommand
 	}
 	return app

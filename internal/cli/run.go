@@ -16,13 +16,15 @@ import (
 const localJobFile = "test_input.json"
 
 func runCommand(s *session) *cli.Command {
-	return &cli.Command{
-		Name:      "run",
-		Usage:     "the entrypoint of a container: take jobs from Runpod and run them with your handler",
-		ArgsUsage: "[-- COMMAND…]",
-		Flags:     workerFlags(),
-		Action:    s.run,
-	}
+	return newCommand("run", "The entrypoint of a container: takes jobs from Runpod and runs them with your handler.", []string{
+		"run -- python -u handler.py",
+		"run --handler handler.py --concurrency 4",
+	}, []flagGroup{
+		{"Your handler", handlerFlags()},
+		{"One job instead of the platform's", jobFlags()},
+		{"Stopping", stopFlags()},
+		{"General", generalFlags()},
+	}, s.run)
 }
 
 func (s *session) run(c *cli.Context) error {
@@ -39,7 +41,7 @@ func (s *session) run(c *cli.Context) error {
 	if platform.URLs.PostOutput == "" {
 		return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
 	}
-	log, err := newLogger(s.Stderr, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat))
+	log, err := newLogger(s.Stderr, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
 	if err != nil {
 		return err
 	}
@@ -52,6 +54,7 @@ func (s *session) run(c *cli.Context) error {
 	host := &workerHost{
 		options: options, platform: platform, env: s.Environ(),
 		stdout: s.Stdout, stderr: s.Stderr, log: log,
+		checks: !skipsChecks(s.Lookup),
 	}
 	reason, err := host.once(life)
 	if reason == worker.Refreshed {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 
@@ -39,26 +38,38 @@ const (
 const drainsFirst = "the jobs at hand are finished first"
 
 func serveCommand(s *session) *cli.Command {
-	flags := []cli.Flag{
-		&cli.StringFlag{Name: flagHost, Aliases: []string{"rp_api_host"}, Value: "localhost", Usage: "address to listen on; beyond this machine only with a key"},
+	return newCommand("serve", "A local Runpod: the endpoint API, a queue, and a worker that runs your handler.", []string{
+		"serve --handler handler.py",
+		"serve --handler handler.py --test_input '{\"input\": {\"name\": \"Ada\"}}'",
+		"serve -- bash start.sh",
+	}, []flagGroup{
+		{"Your handler", handlerFlags()},
+		{"One job instead of an endpoint", jobFlags()},
+		{"The endpoint", endpointFlags()},
+		{"Who may call", accessFlags()},
+		{"Stopping", stopFlags()},
+		{"General", generalFlags()},
+		{"Limits of the local Runpod, as hosted unless said otherwise", append(limitFlags(), retriesFlag())},
+		{"Its times", timeFlags()},
+	}, s.serve)
+}
+
+func endpointFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagHost, Aliases: []string{"rp_api_host"}, Value: "localhost", Usage: "`ADDRESS` to listen on; beyond this machine only with a key"},
 		&cli.IntFlag{Name: flagPort, Aliases: []string{"rp_api_port"}, Value: 8000, Usage: "port to listen on; 0 = any free one"},
-		&cli.StringSliceFlag{Name: flagEndpoint, Value: cli.NewStringSlice("local"), Usage: "id of an endpoint; may be repeated"},
+		&cli.StringSliceFlag{Name: flagEndpoint, Value: cli.NewStringSlice("local"), Usage: "`ID` of an endpoint; may be repeated"},
 		&cli.IntFlag{Name: flagWorkers, Value: 1, Usage: "workers for each endpoint"},
+		&cli.StringFlag{Name: flagWorkerID, Usage: "`ID` of the worker (default: a random one)"},
 		&cli.BoolFlag{Name: flagNoWorker, Usage: "only the queue: workers of your own take the jobs"},
 		&cli.BoolFlag{Name: flagPrintEnv, Usage: "print the environment for a worker of your own, for a shell to source"},
-		&cli.StringFlag{Name: flagWorkerID, Usage: "id of the worker (default: a random one)"},
-		&cli.IntFlag{Name: flagMaxRetries, Value: 1, Usage: "how often a job goes to another worker when the one that took it falls silent"},
 		&cli.BoolFlag{Name: "rp_serve_api", Hidden: true, Usage: "what this command does anyway"},
 		&cli.IntFlag{Name: "rp_api_concurrency", Hidden: true, Usage: "the SDK's word for --" + flagWorkers},
 	}
-	flags = slices.Concat(flags, accessFlags(), timeFlags(), limitFlags())
-	return &cli.Command{
-		Name:      "serve",
-		Usage:     "a local Runpod: the endpoint API, a queue and a worker that runs your handler",
-		ArgsUsage: "[-- COMMAND…]",
-		Flags:     append(flags, workerFlags()...),
-		Action:    s.serve,
-	}
+}
+
+func retriesFlag() cli.Flag {
+	return &cli.IntFlag{Name: flagMaxRetries, Value: 1, Usage: "how often a job goes to another worker when the one that took it falls silent"}
 }
 
 // serveOptions are the flags of serve, checked.
@@ -75,16 +86,16 @@ type serveOptions struct {
 }
 
 func (s *session) serve(c *cli.Context) error {
-	log, err := newLogger(s.Stderr, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat))
+	log, err := newLogger(s.Stderr, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
 	if err != nil {
 		return err
 	}
 	if c.IsSet(flagTestInput) {
-		limits, err := readLimits(c)
+		rules, err := readRules(c)
 		if err != nil {
 			return err
 		}
-		return s.testJob(c, limits)
+		return s.testJob(c, rules)
 	}
 	if c.IsSet(flagTestOutput) {
 		return usagef("--%s goes with --%s", flagTestOutput, flagTestInput)
@@ -124,7 +135,7 @@ func (s *session) readServeFlags(c *cli.Context, log *slog.Logger) (serveOptions
 		return o, usagef("--%s names one worker, and there are to be several", flagWorkerID)
 	}
 	var err error
-	if o.emulator, err = readLimits(c); err != nil {
+	if o.emulator, err = readRules(c); err != nil {
 		return o, err
 	}
 	if err = s.readAccessFlags(c, log, &o.emulator); err != nil {
@@ -173,7 +184,7 @@ func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
 	if !o.noWorker {
 		handler = o.worker.spec.String()
 	}
-	printBanner(s.Stderr, local.base, o.endpoints, o.emulator.APIKey, handler)
+	printBanner(s.Stderr, local.base, o.endpoints, o.emulator.APIKey != "", handler)
 	if o.noWorker {
 		<-life.fetch.Done()
 		return nil
@@ -236,7 +247,7 @@ func (s *session) localWorker(o serveOptions, base, endpoint string, log *slog.L
 		stdout: s.Stdout, stderr: s.Stderr, log: log,
 		ready: func(ready protocol.Ready) {
 			if len(ready.Checks) > 0 {
-				log.Info(fmt.Sprintf("%d fitness check(s) registered: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))
+				log.Info(fmt.Sprintf("%d fitness check(s) registered, which only `run` runs: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))
 			}
 		},
 	}

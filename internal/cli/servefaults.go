@@ -13,7 +13,7 @@ import (
 const flagFaults = "faults"
 
 func faultsFlag() cli.Flag {
-	return &cli.StringFlag{Name: flagFaults, Usage: "YAML or JSON file with rules for calls that are to go wrong"}
+	return &cli.StringFlag{Name: flagFaults, Usage: "YAML or JSON `FILE` with rules for calls that are to go wrong"}
 }
 
 // readFaults reads the file of --faults.

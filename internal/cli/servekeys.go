@@ -26,13 +26,13 @@ const (
 
 func accessFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: flagKey, Usage: "the key that clients and workers must send (better: $" + config.ServeKey + " or --" + flagKeyFile + ")"},
-		&cli.StringFlag{Name: flagKeyFile, Usage: "a file that holds the key"},
-		&cli.StringFlag{Name: flagWorkerKey, Usage: "a key of their own for workers (better: $" + config.ServeWorkerKey + " or --" + flagWorkerKeyFile + ")"},
-		&cli.StringFlag{Name: flagWorkerKeyFile, Usage: "a file that holds the workers' key"},
+		&cli.StringFlag{Name: flagKey, Usage: "the `KEY` that clients and workers must send (better: $" + config.ServeKey + " or --" + flagKeyFile + ")"},
+		&cli.StringFlag{Name: flagKeyFile, Usage: "`FILE` that holds the key"},
+		&cli.StringFlag{Name: flagWorkerKey, Usage: "a `KEY` of their own for workers (better: $" + config.ServeWorkerKey + " or --" + flagWorkerKeyFile + ")"},
+		&cli.StringFlag{Name: flagWorkerKeyFile, Usage: "`FILE` that holds the workers' key"},
 		&cli.BoolFlag{Name: flagInsecure, Usage: "listen beyond this machine without a key"},
-		&cli.StringSliceFlag{Name: flagAllowHost, Usage: "on loopback: another name that URLs may use for this machine, * = any; may be repeated"},
-		&cli.StringSliceFlag{Name: flagCORS, Usage: "origin whose web pages may call, such as https://app.example.com, * = any; may be repeated"},
+		&cli.StringSliceFlag{Name: flagAllowHost, Usage: "on loopback: another `NAME` that URLs may use for this machine, * = any; may be repeated"},
+		&cli.StringSliceFlag{Name: flagCORS, Usage: "`ORIGIN` whose web pages may call, such as https://app.example.com, * = any; may be repeated"},
 	}
 }
 

@@ -30,19 +30,19 @@ var sizes = []struct {
 	{"max-runsync-body", "20MB", "largest body of runsync", func(o *emulator.Options) *int64 { return &o.MaxRunSync }},
 	{"max-result", "20MB", "largest result that a worker may post", func(o *emulator.Options) *int64 { return &o.MaxResult }},
 	{"max-chunk", "1MiB", "largest item of a stream that a worker may post", func(o *emulator.Options) *int64 { return &o.MaxChunk }},
-	{flagRetain, "256MiB", "room for the results of an endpoint; the oldest make place before their time; 0 = no bound", func(o *emulator.Options) *int64 { return &o.RetainBytes }},
+	{flagRetain, "256MiB", "results that an endpoint keeps; the oldest make place before their time; 0 = no bound", func(o *emulator.Options) *int64 { return &o.RetainBytes }},
 }
 
 func limitFlags() []cli.Flag {
 	flags := []cli.Flag{
-		&cli.StringFlag{Name: flagRateLimits, Value: "off", Usage: "off, or hosted: answer 429 where the platform would"},
-		&cli.StringSliceFlag{Name: flagDisputed, Usage: "take the other side where people disagree about the platform, as NAME=VALUE (see docs/emulator.md); may be repeated"},
+		&cli.StringFlag{Name: flagRateLimits, Value: "off", Usage: "`MODE`: off, or hosted: answer 429 where the platform would"},
+		&cli.StringSliceFlag{Name: flagDisputed, Usage: "take the other side where people disagree about the platform, as `NAME=VALUE` (see docs/emulator.md); may be repeated"},
 		&cli.BoolFlag{Name: flagPrivateHooks, Usage: "webhooks may go to this machine and private networks also when --" + flagHost + " is not loopback"},
-		&cli.StringFlag{Name: flagHookGaps, Value: "5s,15s", Usage: "pauses between the attempts at a webhook; empty = one attempt"},
+		&cli.StringFlag{Name: flagHookGaps, Value: "5s,15s", Usage: "`TIMES` between the attempts at a webhook; empty = one attempt"},
 		faultsFlag(),
 	}
 	for _, size := range sizes {
-		flags = append(flags, &cli.StringFlag{Name: size.flag, Value: size.value, Usage: size.usage})
+		flags = append(flags, &cli.StringFlag{Name: size.flag, Value: size.value, Usage: "`SIZE` of the " + size.usage})
 	}
 	return flags
 }

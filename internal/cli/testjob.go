@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -22,7 +23,7 @@ import (
 
 const (
 	// progressEvery is how often a running job is looked at for progress to show.
-	progressEvery = 200 * time.Millisecond
+	progressEvery = 50 * time.Millisecond
 	// farewellTime is what the handler gets to end by itself, once its job has.
 	farewellTime = 2 * time.Second
 )
@@ -30,6 +31,11 @@ const (
 // testJob runs one job through a local Runpod of its own and prints it as a client of the hosted API
 // would read it.
 func (s *session) testJob(c *cli.Context, local emulator.Options) error {
+	for _, name := range []string{flagNoWorker, flagPrintEnv, flagWorkers, flagEndpoint, flagPort, flagHost} {
+		if c.IsSet(name) {
+			return usagef("--%s runs one job and ends; --%s makes no sense beside it", flagTestInput, name)
+		}
+	}
 	job, err := readJSON(flagTestInput, c.String(flagTestInput), s.Stdin)
 	if err != nil {
 		return err
@@ -53,7 +59,7 @@ func (s *session) testJob(c *cli.Context, local emulator.Options) error {
 	}
 
 	view := newLiveView(s.Stderr, s.lively(c))
-	log, err := newLogger(view, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat))
+	log, err := newLogger(view, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
 	if err != nil {
 		view.Close()
 		return err
@@ -72,11 +78,12 @@ type testResult struct {
 	items [][]byte
 }
 
-func (s *session) runTestJob(options workerOptions, limits emulator.Options, job json.RawMessage, view *liveView, log *slog.Logger) (testResult, error) {
+func (s *session) runTestJob(options workerOptions, rules emulator.Options, job json.RawMessage, view *liveView, log *slog.Logger) (testResult, error) {
 	life, endLife := watchSignals(s.Process, log, "the test ends here")
 	defer endLife()
-	limits.Log, limits.Webhooks.AllowPrivate = log, true // it listens on loopback, whatever --host says
-	local, err := startLocal("127.0.0.1", 0, limits, log)
+	rules.Log = log
+	rules.Webhooks.AllowPrivate = true // it is this machine's own
+	local, err := startLocal("127.0.0.1", 0, rules, log)
 	if err != nil {
 		return testResult{}, err
 	}
@@ -138,6 +145,7 @@ func followJob(ctx context.Context, client *jobClient, job json.RawMessage, view
 	if err != nil {
 		return testResult{}, fmt.Errorf("the job was refused: %w", err)
 	}
+	view.wait("running the job")
 	watchCtx, endWatch := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() {
@@ -180,6 +188,9 @@ func (s *session) printResult(r testResult, want json.RawMessage) error {
 	}
 	enc := json.NewEncoder(s.Stdout)
 	enc.SetEscapeHTML(false)
+	if isTerminal(s.Stdout) {
+		enc.SetIndent("", "  ")
+	}
 	if err := enc.Encode(r.view); err != nil {
 		return fmt.Errorf("cannot print the result: %w", err)
 	}
@@ -203,10 +214,14 @@ func (s *session) printResult(r testResult, want json.RawMessage) error {
 	return nil
 }
 
-// lively tells whether stderr is a screen that a spinner may move on.
+// lively tells whether stderr is a screen for colours and a spinner.
 func (s *session) lively(c *cli.Context) bool {
 	noColor, _ := s.Lookup(config.NoColor)
 	kind, _ := s.Lookup("TERM")
-	f, ok := s.Stderr.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) && !c.Bool(flagNoColor) && noColor == "" && kind != "dumb"
+	return isTerminal(s.Stderr) && !c.Bool(flagNoColor) && noColor == "" && kind != "dumb"
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
 }

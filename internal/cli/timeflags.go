@@ -42,8 +42,8 @@ func timeFlags() []cli.Flag {
 	return flags
 }
 
-// readLimits reads all that the local Runpod permits: times, the number of retries, sizes, and what goes with them.
-func readLimits(c *cli.Context) (emulator.Options, error) {
+// readRules reads every flag that says what the local Runpod does with jobs.
+func readRules(c *cli.Context) (emulator.Options, error) {
 	var o emulator.Options
 	for _, t := range times {
 		d := c.Duration(t.flag)

@@ -31,21 +31,30 @@ const (
 	handlerStopPeriod = 10 * time.Second // from TERM to KILL for a program that is told to end
 )
 
-func workerFlags() []cli.Flag {
+func handlerFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: flagHandler, Usage: "handler.py, handler.py:function or echo (default: $RUNPOD_HANDLER, handler.py, src/handler.py, rp_handler.py, src/rp_handler.py)"},
-		&cli.StringFlag{Name: flagPython, Value: "python3", Usage: "interpreter for --handler"},
-		&cli.IntFlag{Name: flagConcurrency, Value: 1, Usage: "jobs at a time"},
+		&cli.StringFlag{Name: flagHandler, Usage: "`SPEC` of the handler: handler.py, handler.py:function or echo (default: $RUNPOD_HANDLER, handler.py, src/handler.py, rp_handler.py, src/rp_handler.py)"},
+		&cli.StringFlag{Name: flagPython, Value: "python3", Usage: "interpreter (`EXE`) for --handler"},
+		&cli.IntFlag{Name: flagConcurrency, Value: 1, Usage: "jobs at a time, for an async handler"},
 		&cli.IntFlag{Name: flagSyncThreads, Value: 1, Usage: "threads for a handler that is not async; more than 1 only if it is thread-safe"},
 		&cli.DurationFlag{Name: flagReady, Usage: "how long the handler may load; 0 = no limit (default: $RUNPOD_INIT_TIMEOUT seconds, else 420s)"},
-		&cli.DurationFlag{Name: flagLinger, Value: defaultLinger, Usage: "how long a stopping worker keeps its open request for work, and runs what still comes"},
-		&cli.DurationFlag{Name: flagGrace, Usage: "how long running jobs may take after the first signal; 0 = as long as they need"},
 		&cli.BoolFlag{Name: flagRefresh, Usage: "a fresh worker after every job, whatever the handler says"},
 		&cli.BoolFlag{Name: flagAggregate, Usage: "the result of a generator carries all its items"},
-		&cli.BoolFlag{Name: flagDebugger, Usage: "add the SDK's rp_debugger block to each output"},
-		&cli.StringFlag{Name: flagTestInput, Usage: "run this one job and print it: JSON, a file, @file, or - for standard input"},
-		&cli.StringFlag{Name: flagTestOutput, Usage: "with --test_input: the output to expect, as JSON, a file, @file or -"},
-		&cli.StringFlag{Name: flagConfig, Usage: "YAML file with this command's flags as keys"},
+		&cli.BoolFlag{Name: flagDebugger, Usage: "add timings to each output, under rp_debugger, as the SDK does"},
+	}
+}
+
+func jobFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagTestInput, Usage: "run this `JOB`, print it and end: JSON, a file, @file, or - for standard input"},
+		&cli.StringFlag{Name: flagTestOutput, Usage: "with --test_input: the `OUTPUT` to expect, as JSON, a file, @file or -"},
+	}
+}
+
+func stopFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.DurationFlag{Name: flagLinger, Value: defaultLinger, Usage: "how long a stopping worker keeps its open request for work, and runs what still comes"},
+		&cli.DurationFlag{Name: flagGrace, Usage: "how long running jobs may take after the first signal; 0 = as long as they need"},
 	}
 }
 

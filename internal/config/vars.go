@@ -15,6 +15,7 @@ const (
 	Handler      = "RUNPOD_HANDLER"
 	LogLevel     = "RUNPOD_LOG_LEVEL"
 	DebugLevel   = "RUNPOD_DEBUG_LEVEL"
+	SkipChecks   = "RUNPOD_SKIP_FITNESS_CHECKS"
 	SkipSystem   = "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS"
 	SkipGPU      = "RUNPOD_SKIP_GPU_CHECK"
 	ServeKey     = "RUNPODCTL_WORKER_API_KEY"
@@ -36,14 +37,15 @@ var Vars = []Var{
 	{PostStream, "", "URL template of job-stream; without it a stream is not shown live"},
 	{Ping, "", "URL template of the heartbeat; without it none is sent"},
 	{PingInterval, "10000", "milliseconds between two heartbeats"},
-	{PodID, "a random id", "the worker's id; replaces $RUNPOD_POD_ID in the templates"},
+	{PodID, "a random id", "the worker's id for `run`; replaces $RUNPOD_POD_ID in the templates; `serve` gives its workers ids of its own"},
 	{PodHostname, "unknown", "host name that the error of a failed job carries"},
-	{EndpointID, "", "the endpoint's id; where it is set, log lines are JSON"},
+	{EndpointID, "", "the endpoint's id; where it is set, the log lines of `run` are JSON; `serve` sets its own for the handler"},
 	{AIAPIKey, "", "sent as the Authorization header of every worker call, as it is"},
 	{InitTimeout, "420", "seconds that the handler may take to load; 0 = no limit"},
 	{Handler, "", "what to run where neither --handler nor a command is given"},
 	{LogLevel, "DEBUG in handlers, INFO here", "ERROR, WARN, INFO or DEBUG"},
 	{DebugLevel, "", "as " + LogLevel + ", which wins"},
+	{SkipChecks, "", "1, true, yes or on: `run` runs none of the fitness checks that the handler registered"},
 	{SkipSystem, "", "set by `serve --print-env`, so that an SDK worker starts without internet"},
 	{SkipGPU, "", "set by `serve --print-env`, likewise"},
 	{ServeKey, "", "the key that `serve` asks of its clients; a flag would show it to every process"},

@@ -138,7 +138,7 @@ func TestScale_HandlerLimit(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		// The take that was open when the limit fell may still bring more.
 		require.GreaterOrEqual(r, r.api.Waiting(), 2)
-		require.Len(r, lines(r.logs.atLeast(slog.LevelInfo), "The number of jobs at a time"), 1)
+		require.Len(r, lines(r.logs.atLeast(slog.LevelInfo), "The handler is not async"), 1)
 	})
 }
 

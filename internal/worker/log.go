@@ -64,6 +64,9 @@ func kind(err error) string {
 	return err.Error()
 }
 
+// jobFailed is logged for every job that ends FAILED.
+const jobFailed = "The job failed."
+
 // maxBrief is how much of an error fits into a log line beside its job.
 const maxBrief = 300
 

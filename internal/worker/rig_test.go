@@ -211,13 +211,13 @@ func (l *logs) Handle(_ context.Context, rec slog.Record) error {
 	return nil
 }
 
-// atLeast are the messages of a level and above, with their attributes.
+// atLeast are the messages of a level and above, with their attributes. That a job failed is no word about the worker.
 func (l *logs) atLeast(level slog.Level) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var lines []string
 	for _, rec := range l.records {
-		if rec.Level < level {
+		if rec.Level < level || rec.Message == jobFailed {
 			continue
 		}
 		line := rec.Message

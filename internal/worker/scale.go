@@ -61,7 +61,13 @@ func (w *Worker) resize() {
 	if limit > 0 {
 		slots = min(slots, limit)
 	}
-	if old := w.ledger.resize(slots); old != slots {
-		w.log.Info("The number of jobs at a time has changed.", slog.Int("from", old), slog.Int("to", slots), slog.Int("handler_limit", limit))
+	old := w.ledger.resize(slots)
+	switch {
+	case old == slots:
+	case limit > 0 && slots == limit:
+		w.log.Info("The handler is not async, so fewer jobs run at a time than were asked for; --sync-threads is for handlers that are thread-safe.",
+			slog.Int("asked", int(w.concurrency.Load())), slog.Int("jobs", slots))
+	default:
+		w.log.Info("The number of jobs at a time has changed.", slog.Int("from", old), slog.Int("to", slots))
 	}
 }

@@ -52,7 +52,7 @@ func (t *task) run() {
 		outcome = protocol.Outcome{Error: lost, Stream: true}
 	}
 	if outcome.Error != "" {
-		t.log(slog.LevelInfo, "The job failed.", slog.String("error", brief(outcome.Error)))
+		t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
 	}
 	err = context.Cause(t.ctx)
 	if err == nil {
