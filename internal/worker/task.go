@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -45,6 +46,9 @@ func (t *task) run() {
 	}
 	t.w.resize()
 	t.w.ledger.back(t)
+	// The next take goes out before this result: the slot stands idle until it is answered, and this goroutine would
+	// keep its processor until it waits for the network.
+	runtime.Gosched()
 
 	streamed, lost := t.out.finish()
 	outcome.Stream = outcome.Stream || streamed
