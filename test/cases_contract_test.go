@@ -53,6 +53,9 @@ func TestHC06ErrorConventions(t *testing.T) {
 				r := w.result(t, id)
 				if want.wantError == "" {
 					require.Empty(t, r.Error, want.value)
+					if name == "plain" { // what else the dict holds, which is nothing
+						require.Equal(t, `{}`, string(r.Output), want.value)
+					}
 					continue
 				}
 				require.Equal(t, want.wantError, compact(r.errorText(t)), want.value)
@@ -139,5 +142,25 @@ func TestHC13ProgressAfterTheEnd(t *testing.T) {
 		step := decode[struct{ Output int }](t, post.Body).Output
 		require.Greater(t, step, last)
 		last = step
+	}
+}
+
+// A program that sees to its own --test_input, or finds its own arguments wrong, decides about the exit code.
+func TestRunOfAProgramWithArgumentsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		args []string
+		code int
+	}{
+		"its own job":         {[]string{"--test_input", `{"input":{"value":1}}`}, 0},
+		"its own local API":   {[]string{"--rp_serve_api"}, 2},
+		"its own job, failed": {[]string{"--test_input", `{"input":{"value":{"error":"x"}}}`}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{binary(t), "run", "--", python(t), handler(t, "value.py")}, row.args...)
+			p := runToEnd(t, command{args: args, env: environment(apidouble.New(t), "w1"), dir: t.TempDir()})
+			require.Equal(t, row.code, p.wait(t), p.stderr)
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -150,7 +151,8 @@ func TestLE13StreamIsLive(t *testing.T) {
 	id := server.run(`{"items":["1","2","3","4","5"],"gate":` + strconv.Quote(gate) + `}`)
 
 	var early []string
-	for len(early) == 0 {
+	for limit := time.Now().Add(patience); len(early) == 0; {
+		require.True(t, time.Now().Before(limit), "no item while the generator waits")
 		j := server.stream(id)
 		require.False(t, j.over(), "ended as %s with its gate closed", j.Status)
 		early = j.items(t)

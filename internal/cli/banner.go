@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -46,8 +47,12 @@ func workerURLs(base, endpoint string) protocol.Templates {
 	}
 }
 
+// placeholderKey stands where nobody asks for a key: without one, the official worker sends no heartbeats.
+const placeholderKey = "local"
+
 // platformEnv is what the platform would put into a worker's environment.
 func platformEnv(urls protocol.Templates, endpoint, workerID, key string) []string {
+	key = cmp.Or(key, placeholderKey)
 	return []string{
 		config.GetJob + "=" + urls.GetJob,
 		config.PostOutput + "=" + urls.PostOutput,

@@ -123,8 +123,17 @@ func (h *workerHost) handler() worker.Handler {
 	})
 }
 
-// workerExit turns the end of a worker into the command's: work that is left unsettled has a code of its own.
+// workerExit turns the end of a worker into the command's: work that is left unsettled has a code of its own, and so
+// has a program that saw to its own --test_input, or found its own arguments wrong.
 func workerExit(err error) error {
+	if exit, ok := errors.AsType[*program.ExitError](err); ok && exit.State.Signal == 0 {
+		switch {
+		case exit.Local && exit.State.Code == 0:
+			return nil
+		case exit.Local, exit.Early && exit.State.Code == exitUsage:
+			return &exitError{code: exit.State.Code, err: err}
+		}
+	}
 	if _, ok := errors.AsType[*worker.UnsettledError](err); ok {
 		return &exitError{code: exitUnsettled, err: err}
 	}

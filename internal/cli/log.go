@@ -139,7 +139,10 @@ func jsonLine(level, job, message string) []byte {
 	if job != "" {
 		id = &job
 	}
-	line, err := json.Marshal(struct {
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(struct {
 		RequestID *string `json:"requestId"`
 		Message   string  `json:"message"`
 		Level     string  `json:"level"`
@@ -147,7 +150,7 @@ func jsonLine(level, job, message string) []byte {
 	if err != nil { // strings always encode
 		return nil
 	}
-	return append(line, '\n')
+	return line.Bytes()
 }
 
 // shorten cuts the middle out of a message that is too long.

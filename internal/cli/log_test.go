@@ -16,14 +16,14 @@ func TestLogger(t *testing.T) {
 		color               bool
 		want                string
 	}{
-		{name: "text, as the SDK has it", want: "INFO   | j1 | Started. | n=2\nWARN   | odd\n"},
-		{name: "JSON on the platform", env: endpoint, want: `{"requestId":"j1","message":"Started. | n=2","level":"INFO"}` + "\n" + `{"requestId":null,"message":"odd","level":"WARN"}` + "\n"},
-		{name: "text although on the platform", env: endpoint, format: "text", want: "INFO   | j1 | Started. | n=2\nWARN   | odd\n"},
-		{name: "in colour", color: true, want: "INFO   | j1 | Started. | n=2\n\x1b[33mWARN   | odd\x1b[0m\n"},
-		{name: "JSON has no colour", env: endpoint, level: "WARN", color: true, want: `{"requestId":null,"message":"odd","level":"WARN"}` + "\n"},
-		{name: "a level by flag", level: "warn", want: "WARN   | odd\n"},
-		{name: "a level by the environment", env: map[string]string{"RUNPOD_LOG_LEVEL": "WARN", "RUNPOD_DEBUG_LEVEL": "DEBUG"}, want: "WARN   | odd\n"},
-		{name: "a bad level in the environment warns", env: map[string]string{"RUNPOD_DEBUG_LEVEL": "5"}, want: "WARN   | log level \"5\" is none of ERROR, WARN, INFO, DEBUG; using INFO\nINFO   | j1 | Started. | n=2\nWARN   | odd\n"},
+		{name: "text, as the SDK has it", want: "INFO   | j1 | Started. | n=2\nWARN   | odd <b>\n"},
+		{name: "JSON on the platform", env: endpoint, want: `{"requestId":"j1","message":"Started. | n=2","level":"INFO"}` + "\n" + `{"requestId":null,"message":"odd <b>","level":"WARN"}` + "\n"},
+		{name: "text although on the platform", env: endpoint, format: "text", want: "INFO   | j1 | Started. | n=2\nWARN   | odd <b>\n"},
+		{name: "in colour", color: true, want: "INFO   | j1 | Started. | n=2\n\x1b[33mWARN   | odd <b>\x1b[0m\n"},
+		{name: "JSON has no colour", env: endpoint, level: "WARN", color: true, want: `{"requestId":null,"message":"odd <b>","level":"WARN"}` + "\n"},
+		{name: "a level by flag", level: "warn", want: "WARN   | odd <b>\n"},
+		{name: "a level by the environment", env: map[string]string{"RUNPOD_LOG_LEVEL": "WARN", "RUNPOD_DEBUG_LEVEL": "DEBUG"}, want: "WARN   | odd <b>\n"},
+		{name: "a bad level in the environment warns", env: map[string]string{"RUNPOD_DEBUG_LEVEL": "5"}, want: "WARN   | log level \"5\" is none of ERROR, WARN, INFO, DEBUG; using INFO\nINFO   | j1 | Started. | n=2\nWARN   | odd <b>\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestLogger(t *testing.T) {
 			log, err := newLogger(&out, func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }, tt.level, tt.format, tt.color)
 			require.NoError(t, err)
 			log.With("job", "j1").Info("Started.", "n", 2)
-			log.Warn("odd")
+			log.Warn("odd <b>")
 			log.Debug("hidden")
 			require.Equal(t, tt.want, out.String())
 		})
