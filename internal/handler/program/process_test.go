@@ -306,6 +306,44 @@ runpod.serverless.start({"handler": handler})
 	}
 }
 
+// What a program does to the socket module is for its own sockets.
+func TestSocketGames(t *testing.T) {
+	for _, tt := range []struct{ name, games string }{
+		{"default timeout", "import socket; socket.setdefaulttimeout(0.05)"},
+		{"default without blocking", "import socket; socket.setdefaulttimeout(0)"},
+		{"another socket class", `
+import socket
+class Hasty(socket.socket):
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.settimeout(0.05)
+socket.socket = Hasty`},
+	} {
+		for _, kind := range []string{"def", "async def"} {
+			t.Run(tt.name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				c := startFile(t, write(t, tt.games+`
+import multiprocessing, time, runpod
+def child(job): runpod.serverless.progress_update(job, "from a child")
+`+kind+` handler(job):
+    if job["input"]["fork"]:
+        p = multiprocessing.get_context("fork").Process(target=child, args=(job,)); p.start(); p.join()
+    time.sleep(job["input"]["seconds"])
+    return "x" * 5_000_000
+runpod.serverless.start({"handler": handler})
+`))
+				// The control connection is idle while the handler sleeps, and the jobs' own between them.
+				for _, input := range []string{`{"seconds":0.3,"fork":true}`, `{"seconds":0,"fork":false}`} {
+					out, s := c.do(input)
+					require.Empty(t, out.Error)
+					require.Len(t, string(out.Output), 5_000_002)
+					require.Equal(t, strings.Contains(input, "true"), len(s.progress) == 1)
+				}
+			})
+		}
+	}
+}
+
 // The worker decides when the program stops: a TERM or INT that reaches it is not its business.
 func TestSignalsWhileServing(t *testing.T) {
 	c := startFile(t, write(t, `

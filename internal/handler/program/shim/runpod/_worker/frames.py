@@ -26,10 +26,12 @@ _FIRST_FD = 64
 class Connection:
     """One stream of frames. Writers hold the lock; there is one reader."""
 
-    def __init__(self, path):
+    def __init__(self, path, timeout=None):
         sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        sock.settimeout(timeout)  # a new socket has what the program gave to setdefaulttimeout()
         sock.connect(path)
         self.sock = _clear_of_stdio(sock)
+        self.sock.settimeout(timeout)
         self.lock = _thread.allocate_lock()
         self.buffer = b""
 
