@@ -333,6 +333,25 @@ runpod.serverless.start({"handler": handler, "concurrency_modifier": lambda n: n
 		require.NoError(t, err)
 		require.Equal(t, 8, n)
 	})
+	t.Run("that raises what has no text", func(t *testing.T) {
+		for _, kind := range []string{"def", "async def"} {
+			c := startFile(t, write(t, `
+import runpod
+class Bad(Exception):
+    def __str__(self): raise ValueError("no")
+def modifier(n): raise Bad
+@runpod.serverless.register_fitness_check
+def check(): raise Bad
+`+kind+` handler(job): return "served"
+runpod.serverless.start({"handler": handler, "concurrency_modifier": modifier})
+`))
+			_, err := c.Concurrency(t.Context(), 1)
+			require.EqualError(t, err, "concurrency_modifier raised Bad: (its text could not be made)")
+			require.EqualError(t, c.Check(t.Context(), 0), "Bad: (its text could not be made)")
+			out, _ := c.do("{}")
+			require.Equal(t, `"served"`, string(out.Output))
+		}
+	})
 	t.Run("that is no function", func(t *testing.T) {
 		c := startFile(t, write(t, `
 import runpod

@@ -217,7 +217,7 @@ async def _aclose(items):
     except Exception as error:
         from ..serverless.modules.rp_logger import RunPodLogger
 
-        RunPodLogger().warn("The generator failed while it was closed: %r" % error)
+        RunPodLogger().warn("The generator failed while it was closed. " + outcome.line(error))
 
 
 @coroutine

@@ -1,12 +1,14 @@
 """What becomes of the value, the stream or the exception that a handler gave."""
 
 import os
+from json import dumps
 
 from . import strict
 from .frames import LENGTH
 
 REFRESH, STREAM, OUTPUT, CANCELLED = 1, 2, 4, 8  # the flags of a DONE frame
 
+_NO_TRACE = "(its traceback could not be made)"
 _SHIM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -78,32 +80,58 @@ class Stream:
 
 def of_exception(error, job_id, flags=0):
     """The outcome of an exception: logged, and made the error object that clients know."""
-    if isinstance(error, strict.NotJSON):
+    if type(error) is strict.NotJSON:
         return Outcome(None, str(error), flags)
-    import json
-    import traceback
-
-    from ..serverless.modules.rp_logger import RunPodLogger
     from ..version import __version__
 
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_SHIM):
-        trace = trace.tb_next
-    try:
-        message = str(error)
-    except Exception:
-        message = "(its text could not be made)"
     info = {
-        "error_type": str(type(error)),
-        "error_message": message,
-        "error_traceback": "".join(
-            traceback.format_exception(type(error), error, trace or error.__traceback__)
-        ),
+        "error_type": _attempt(lambda: str(type(error)), type.__repr__(type(error))),
+        "error_message": message(error),
+        "error_traceback": _attempt(lambda: _traceback(error), _NO_TRACE),
         "hostname": os.environ.get("RUNPOD_POD_HOSTNAME", "unknown"),
         "worker_id": os.environ.get("RUNPOD_POD_ID", "unknown"),
         "runpod_version": __version__,
     }
+    _attempt(lambda: _log(info, job_id))
+    return Outcome(None, dumps(info), flags)
+
+
+# An exception is the program's own code, down to the text of its class. Whatever that raises
+# must not take the place of the exception, nor cost the jobs beside it.
+
+
+def name(error):
+    return _attempt(lambda: str(type(error).__name__), "an exception")
+
+
+def message(error):
+    return _attempt(lambda: str(error), "(its text could not be made)")
+
+
+def line(error):
+    return "%s: %s" % (name(error), message(error))
+
+
+def _traceback(error):
+    import traceback
+
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_SHIM):
+        trace = trace.tb_next
+    lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
+    return "".join(lines)
+
+
+def _log(info, job_id):
+    from ..serverless.modules.rp_logger import RunPodLogger
+
     log = RunPodLogger()
     log.error("Captured Handler Exception", job_id)
-    log.error(json.dumps(info, indent=4))
-    return Outcome(None, json.dumps(info), flags)
+    log.error(dumps(info, indent=4))
+
+
+def _attempt(make, otherwise=None):
+    try:
+        return make()
+    except BaseException:
+        return otherwise

@@ -136,4 +136,4 @@ def close(items):
     try:
         getattr(items, "close", bool)()
     except Exception as error:
-        rp_logger.RunPodLogger().warn("The generator failed while it was closed: %r" % error)
+        rp_logger.RunPodLogger().warn("The generator failed while it was closed. " + outcome.line(error))

@@ -11,7 +11,7 @@ import threading
 import time
 
 from ..serverless.modules.rp_logger import RunPodLogger
-from . import frames, signals, strict
+from . import frames, outcome, signals, strict
 from .runner import Job
 
 current = None  # the Worker of this process, once it serves
@@ -169,7 +169,7 @@ class Worker:
             try:
                 answer = {"value": strict.text(self.config.modifier(current_value))}
             except BaseException as error:
-                answer = {"error": "%s: %s" % (type(error).__name__, error)}
+                answer = {"error": outcome.line(error)}
             self._reply(number, answer)
 
         # Where there is a loop the function runs beside no handler code, as ever. Else it gets a
@@ -219,7 +219,7 @@ class Worker:
 
 def failure(error):
     """What went wrong with a fitness check, for the worker."""
-    return {"type": type(error).__name__, "message": str(error)}
+    return {"type": outcome.name(error), "message": outcome.message(error)}
 
 
 async def _wait_for(value):

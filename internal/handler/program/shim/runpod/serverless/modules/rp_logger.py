@@ -103,15 +103,15 @@ def _format(message, level, job_id):
 
 def write(line):
     """One write per line, so that threads do not mix. A log line must never cost a job."""
-    out = sys.stdout
     try:
+        out = sys.stdout
         try:
             out.write(line + "\n")
         except UnicodeEncodeError:
             out.write(line.encode("ascii", "backslashreplace").decode() + "\n")
         out.flush()
-    except (AttributeError, OSError, ValueError):
-        pass  # the program closed its stdout
+    except Exception:
+        pass  # the program closed its stdout, or put something in its place that takes no text
 
 
 def _level_of_environment():
