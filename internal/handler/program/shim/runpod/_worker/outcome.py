@@ -3,11 +3,13 @@
 import os
 from json import dumps
 
+from ..serverless.modules.rp_logger import RunPodLogger, shorten
 from . import strict
 from .frames import LENGTH
 
 REFRESH, STREAM, OUTPUT, CANCELLED = 1, 2, 4, 8  # the flags of a DONE frame
 
+_LONGEST = 1 << 20  # characters of a message or a traceback: more helps nobody
 _NO_TRACE = "(its traceback could not be made)"
 _SHIM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -21,6 +23,8 @@ class Outcome:
     def parts(self):
         # The text of an error may hold anything, and it must arrive.
         error = self.error.encode("utf-8", "backslashreplace")
+        if len(error) > strict.LIMIT:
+            error = strict.too_large("the error", len(error)).encode()
         if self.output is None:
             return LENGTH.pack(self.flags, len(error)), error
         return LENGTH.pack(self.flags | OUTPUT, len(error)), error, self.output
@@ -75,7 +79,11 @@ class Stream:
     def outcome(self):
         if self.error:
             return Outcome(None, self.error, self.flags)
-        return Outcome(b"[" + b",".join(self.kept or ()) + b"]", "", self.flags)
+        whole = b"[" + b",".join(self.kept or ()) + b"]"
+        try:
+            return Outcome(strict.within_limit(whole, "output"), "", self.flags)
+        except strict.NotJSON as fault:
+            return Outcome(None, str(fault), self.flags)
 
 
 def of_exception(error, job_id, flags=0):
@@ -105,7 +113,7 @@ def name(error):
 
 
 def message(error):
-    return _attempt(lambda: str(error), "(its text could not be made)")
+    return _attempt(lambda: shorten(str(error), _LONGEST), "(its text could not be made)")
 
 
 def line(error):
@@ -119,12 +127,10 @@ def _traceback(error):
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_SHIM):
         trace = trace.tb_next
     lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
-    return "".join(lines)
+    return shorten("".join(lines), _LONGEST)
 
 
 def _log(info, job_id):
-    from ..serverless.modules.rp_logger import RunPodLogger
-
     log = RunPodLogger()
     log.error("Captured Handler Exception", job_id)
     log.error(dumps(info, indent=4))

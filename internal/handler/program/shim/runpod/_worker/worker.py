@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from ..serverless.modules.rp_logger import RunPodLogger
+from ..serverless.modules.rp_logger import RunPodLogger, shorten
 from . import frames, outcome, signals, strict
 from .runner import Job
 
@@ -167,7 +167,7 @@ class Worker:
     def _ask_modifier(self, number, current_value):
         def ask():
             try:
-                answer = {"value": strict.text(self.config.modifier(current_value))}
+                answer = {"value": shorten(strict.text(self.config.modifier(current_value)))}
             except BaseException as error:
                 answer = {"error": outcome.line(error)}
             self._reply(number, answer)

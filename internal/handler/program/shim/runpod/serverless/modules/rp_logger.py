@@ -54,7 +54,7 @@ class RunPodLogger:
         batch_id = _batch_id.get()
         if batch_id:
             message = "[batchId=%s] %s" % (batch_id, message)
-        write(_format(_shorten(message), message_level, job_id))
+        write(_format(shorten(message), message_level, job_id))
 
     def secret(self, secret_name, secret):
         """Note that there is a secret. Nothing of it is shown, not even its length."""
@@ -80,12 +80,12 @@ class RunPodLogger:
         self.log(message, "TRACE", request_id)
 
 
-def _shorten(message):
+def shorten(message, limit=MAX_MESSAGE_LENGTH):
     """Cut the middle out of a long message."""
-    if len(message) <= MAX_MESSAGE_LENGTH:
+    if len(message) <= limit:
         return message
-    half = MAX_MESSAGE_LENGTH // 2
-    note = "\n...TRUNCATED %d CHARACTERS...\n" % (len(message) - MAX_MESSAGE_LENGTH)
+    half = limit // 2
+    note = "\n...TRUNCATED %d CHARACTERS...\n" % (len(message) - limit)
     return message[:half] + note + message[-half:]
 
 
