@@ -70,7 +70,8 @@ class Connection:
     def _recv(self):
         try:
             return self.sock.recv(_SMALL)
-        except OSError:  # reset, or closed by another thread: the end all the same
+        except OSError as error:  # reset, or closed by another thread: the end all the same
+            _pass_on(error)
             return b""
 
     def _rest(self, begin, size):
@@ -80,7 +81,8 @@ class Connection:
         while got < size:
             try:
                 count = self.sock.recv_into(view[got:])
-            except OSError:
+            except OSError as error:
+                _pass_on(error)
                 return None
             if not count:
                 return None
@@ -99,6 +101,12 @@ class Connection:
             self.sock.close()
         except OSError:
             pass
+
+
+def _pass_on(error):
+    """Raise what did not come from the socket: a TimeoutError of a signal handler's, for instance."""
+    if error.errno is None:
+        raise error
 
 
 def _clear_of_stdio(sock):
