@@ -19,11 +19,11 @@ def set_batch(batch_id):
 
 def _validate_log_level(level):
     if isinstance(level, str):
-        name = level.strip().upper()
-        if name.isdigit():
-            level = int(name)
-        elif _ALIASES.get(name, name) in LOG_LEVELS:
-            return _ALIASES.get(name, name)
+        level = level.strip().upper()
+        if level.isdigit():
+            level = int(level)
+        elif _ALIASES.get(level, level) in LOG_LEVELS:
+            return _ALIASES.get(level, level)
     if isinstance(level, int) and 0 <= level < len(LOG_LEVELS):
         return LOG_LEVELS[level]
     raise ValueError("Invalid debug level: %s" % level)
