@@ -272,6 +272,49 @@ runpod.serverless.start({"handler": handler})
 	c.shows(`{"requestId": "j-1", "message": "[batchId=b-1] seen", "level": "INFO"}`)
 }
 
+// The lines that a handler logs name the batch of their job, and of no other.
+func TestLogNamesTheBatch(t *testing.T) {
+	tests := []struct {
+		name, handler string
+		threads       int
+	}{
+		{"sync", "def handler(job): log.info('at work'); return 1", 0},
+		{"generator", "def handler(job):\n    yield 1\n    log.info('at work')", 0},
+		{"async", "async def handler(job): await asyncio.sleep(0); log.info('at work')", 0},
+		{"async generator", "async def handler(job):\n    yield 1\n    log.info('at work')", 0},
+		{"async after all", "async def work(): log.info('at work')\ndef handler(job): return work()", 0},
+		{"threads", "def handler(job): log.info('at work'); return 1", 2},
+		{"threads, async after all", "async def work(): log.info('at work')\ndef handler(job): return work()", 2},
+		{"exception", "def handler(job): log.info('at work'); raise ValueError", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, program.Options{SyncThreads: tt.threads, Args: program.Command(write(t, `
+import asyncio, runpod
+log = runpod.RunPodLogger()
+`+tt.handler+`
+runpod.serverless.start({"handler": handler})
+log.info("start returned")
+`), "")})
+			for _, batch := range []string{`,"batchId":"b-1"`, "", `,"batchId":"b-2"`} {
+				job, err := protocol.ParseJob([]byte(`{"id":"j","input":{}` + batch + `}`))
+				require.NoError(t, err)
+				_, err = c.Handle(t.Context(), job, &sink{})
+				require.NoError(t, err)
+			}
+			c.stop()
+			var lines []string
+			for line := range strings.Lines(c.out.String()) {
+				if line = strings.TrimSpace(line); strings.HasSuffix(line, "at work") || strings.HasSuffix(line, "start returned") {
+					lines = append(lines, strings.TrimPrefix(line, "INFO   | "))
+				}
+			}
+			require.Equal(t, []string{"[batchId=b-1] at work", "at work", "[batchId=b-2] at work", "start returned"}, lines)
+		})
+	}
+}
+
 func TestBadInputCostsOnlyItsJob(t *testing.T) {
 	c := startFile(t, write(t, `
 import runpod

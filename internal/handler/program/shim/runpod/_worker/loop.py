@@ -109,6 +109,7 @@ class Loop:
                 value = await self._call(job)
             if value is None:
                 return
+            job.log_batch()
             job.cancel_task = lambda: self.call_soon(task.cancel)
             if job.cancelled:
                 task.cancel()

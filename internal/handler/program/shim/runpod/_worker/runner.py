@@ -37,6 +37,10 @@ class Job:
         self.raw = None
         self.id = self.input.get("id")
 
+    def log_batch(self):
+        """Let the log lines of this thread or task name the job's batch, if it has one."""
+        return rp_logger._set_batch_id(self.input.get("batchId"))
+
     def credit(self):
         self.credits.put(None)
         if self.on_credit:
@@ -62,13 +66,14 @@ class Runner:
         Returns None when the job has ended, else what is still to be awaited or iterated:
         also a plain iterator if streams is false.
         """
+        batch = None
         try:
             if job.cancelled:
                 self.end(job, link, outcome.Outcome(flags=outcome.CANCELLED))
                 return None
             job.parse()
             link.opened(job)
-            rp_logger.set_batch(job.input.get("batchId"))
+            batch = job.log_batch()
             value = self.handler(job.input)
             if needs_loop(value):
                 return value
@@ -82,6 +87,9 @@ class Runner:
             raise  # as ever, they end the program
         except BaseException as error:
             self.end(job, link, outcome.of_exception(error, job.id))
+        finally:
+            if batch:
+                rp_logger._reset_batch_id(batch)
         return None
 
     def stream(self, job, link, items):

@@ -12,9 +12,16 @@ _DEFAULT = "DEBUG"
 _batch_id = ContextVar("runpod_batch_id", default=None)
 
 
-def set_batch(batch_id):
-    """Name the batch of the present job, which its lines then carry."""
-    _batch_id.set(batch_id)
+# The names are those of the package, whose other modules import them.
+
+
+def _set_batch_id(batch_id):
+    """Name the batch of the present job, which its lines then carry. Returns what undoes it."""
+    return _batch_id.set(batch_id)
+
+
+def _reset_batch_id(token):
+    _batch_id.reset(token)
 
 
 def _validate_log_level(level):
