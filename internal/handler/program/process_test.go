@@ -361,6 +361,30 @@ runpod.serverless.start({"handler": handler})
 	require.Less(t, time.Since(begin), 5*time.Second)
 }
 
+// The program finds its way back from wherever it runs, whatever the temporary directory is called.
+func TestTemporaryDirectories(t *testing.T) {
+	base := t.TempDir()
+	t.Chdir(base)
+	for _, tt := range []struct{ name, dir string }{
+		{"relative", "tmp"},
+		{"relative, up", "../" + filepath.Base(base) + "/tmp"},
+		{"with a colon", base + "/a:b"},
+		{"with a space", base + "/a b"},
+		{"too long", base + "/" + strings.Repeat("x", 100)},
+		{"absent", base + "/absent"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.name != "absent" {
+				require.NoError(t, os.MkdirAll(tt.dir, 0o700))
+			}
+			t.Setenv("TMPDIR", tt.dir)
+			c := start(t, program.Options{Args: []string{"python3", "-c", hello}, Dir: "/"})
+			out, _ := c.do("{}")
+			require.Equal(t, `"hello"`, string(out.Output))
+		})
+	}
+}
+
 // Nothing of the shim is left on the disk, and nothing was compiled beside it.
 func TestPrivateDirectory(t *testing.T) {
 	c := startFile(t, write(t, `
