@@ -38,6 +38,9 @@ func TestCommands(t *testing.T) {
 		{"python -c", []string{"python3", "-c", hello}},
 		{"python -m", []string{"sh", "-c", "cd " + filepath.Dir(file) + " && python3 -m handler"}},
 		{"python from python", []string{"python3", "-c", "import subprocess, sys; subprocess.run([sys.executable, sys.argv[1]])", file}},
+		{"start as a thread", []string{"python3", "-c", "import _thread, runpod, time\n_thread.start_new_thread(runpod.serverless.start, ({'handler': lambda job: 'hello'},))\ntime.sleep(60)"}},
+		{"no arguments", []string{"python3", "-c", "import sys; sys.argv = []" + hello}},
+		{"strange arguments", []string{"python3", "-c", "import pathlib, sys; sys.argv = [pathlib.Path('h.py'), 1, None]" + hello}},
 		{"start on a thread", []string{"python3", "-c", "import threading; t = threading.Thread(target=exec, args=(" + string(quote(t, hello)) + ",)); t.start(); t.join()"}},
 	}
 	for _, tt := range tests {
@@ -49,6 +52,17 @@ func TestCommands(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Some versions of Python start no thread any more while they end. Then the program's end says so.
+func TestStartAtExit(t *testing.T) {
+	c := startFile(t, write(t, "import atexit, runpod\natexit.register(runpod.serverless.start, {'handler': lambda job: 'hello'})"))
+	out, err := c.handle(t.Context(), "j", "{}", &sink{})
+	if err != nil {
+		require.ErrorContains(t, err, "can't create new thread at interpreter shutdown")
+		return
+	}
+	require.Equal(t, `"hello"`, string(out.Output))
 }
 
 func quote(t *testing.T, text string) []byte {

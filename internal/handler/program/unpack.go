@@ -31,7 +31,7 @@ type doors struct{ dir string }
 // unpack writes the shim to a directory that only this user can enter.
 func unpack() (*doors, error) {
 	var errs []error
-	for _, base := range []string{os.TempDir(), "/dev/shm", "/tmp"} { // a read-only root often leaves the second one
+	for _, base := range slices.Compact([]string{os.TempDir(), "/tmp", "/dev/shm"}) { // a read-only root often leaves the last one
 		d, err := unpackBelow(base)
 		if err == nil {
 			return d, nil
