@@ -134,13 +134,27 @@ func TestFunctionOfAFile(t *testing.T) {
 		require.Error(t, err)
 		require.Contains(t, out.String(), "nope.py: No such file or directory")
 	})
-	t.Run("that calls start all the same", func(t *testing.T) {
-		c := startFile(t, write(t, "def other(job): pass\n"+hello)+":other")
-		out, _ := c.do(`{}`)
-		require.Equal(t, `"hello"`, string(out.Output))
-		c.stop()
-		require.NotContains(t, c.out.String(), "again")
+	t.Run("missing, in a file that calls start", func(t *testing.T) {
+		o, out := options(t, program.Options{Args: program.Command(write(t, "def other(job): pass\n"+hello)+":nope", "")})
+		_, err := program.New(o).Start(t.Context())
+		require.ErrorContains(t, err, "exit code 1")
+		require.Contains(t, out.String(), "handler.py has no function 'nope'; it has: other\n")
+		require.Equal(t, 1, strings.Count(out.String(), "\n"), "one line: %s", out)
 	})
+	for _, tt := range []struct{ name, function, text, output string }{
+		{"start has another handler", "other", "def other(job): pass\n" + hello, `"hello"`},
+		{"start has the same handler", "same", "import runpod\ndef same(job): return 'same'\nrunpod.serverless.start({'handler': same})", `"same"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := startFile(t, write(t, tt.text)+":"+tt.function)
+			out, _ := c.do(`{}`)
+			require.Equal(t, tt.output, string(out.Output))
+			c.stop()
+			require.NotContains(t, c.out.String(), "again")
+			warned := strings.Contains(c.out.String(), "calls start() itself: its own handler is served, not "+tt.function)
+			require.Equal(t, tt.function == "other", warned, c.out)
+		})
+	}
 }
 
 // Children of the handler are its own business: they cannot disturb the job.

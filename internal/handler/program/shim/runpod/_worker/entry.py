@@ -15,6 +15,7 @@ SOCKET = "RUNPODCTL_WORKER_SOCKET"
 
 log = RunPodLogger()
 started = False  # a start() of this process has been served
+before = None  # is told the config of a start() that the program calls
 
 
 class Config:
@@ -57,6 +58,8 @@ def start(config):
     if _is_reimport(sys._getframe(1).f_back):
         _say_second()
         return
+    if before:
+        before(config)
     config["reference_counter_start"] = time.perf_counter()
     config["rp_args"] = arguments.parse(log)
     if config["rp_args"]["rp_serve_api"]:
