@@ -28,6 +28,7 @@ func TestReturnedValues(t *testing.T) {
 		{"tuple", `(1, "a")`, `[1,"a"]`, "", false},
 		{"ordered dict", `collections.OrderedDict(a=1)`, `{"a":1}`, "", false},
 		{"number keys", `{1: "a", None: "b"}`, `{"1":"a","null":"b"}`, "", false},
+		{"keys of the same text", `{1: "a", "1": "b"}`, `{"1":"a","1":"b"}`, "", false},
 		{"unicode", `"é 漢字 👍 שלום \x00"`, `"é 漢字 👍 שלום \u0000"`, "", false},
 		{"html stays", `"<a & b>"`, `"<a & b>"`, "", false},
 
