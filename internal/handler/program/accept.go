@@ -3,8 +3,6 @@ package program
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
 )
 
 // accept takes connections until the listener is closed.
@@ -46,17 +44,17 @@ func (p *Program) strike(c *conn) {
 func (p *Program) readAll(c *conn) {
 	for {
 		f, err := c.read()
+		if err != nil && !errors.Is(err, errFrame) {
+			p.gone() // why, its exit says
+			return
+		}
 		if err == nil {
 			err = p.act(f)
 		}
-		if err == nil {
-			continue
-		}
-		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !isTimeout(err) {
+		if err != nil {
 			p.fail(fmt.Errorf("it broke the frame protocol: %w", err))
+			return
 		}
-		p.gone()
-		return
 	}
 }
 
@@ -72,8 +70,3 @@ func (p *Program) fail(err error) {
 
 // gone says that the program cannot be reached any more.
 func (p *Program) gone() { p.breakOnce.Do(func() { close(p.broken) }) }
-
-func isTimeout(err error) bool {
-	var t net.Error
-	return errors.As(err, &t) && t.Timeout()
-}

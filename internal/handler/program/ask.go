@@ -79,7 +79,7 @@ func (p *Program) ask(ctx context.Context, k kind, payload string, answer any) e
 	}()
 
 	if err := to.send(k, number, []byte(payload)); err != nil {
-		return fmt.Errorf("ask the program: %w", err)
+		p.gone() // how it ended will be the error
 	}
 	select {
 	case b := <-reply:

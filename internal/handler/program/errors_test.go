@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,79 @@ func TestExceptions(t *testing.T) {
 				require.Len(t, keys, 6)
 			}
 			c.shows("Captured Handler Exception")
+		})
+	}
+}
+
+// An exception arrives whatever its own code does, and whatever stands in the place of stdout. The jobs beside it
+// go on.
+func TestExceptionsOfHostilePrograms(t *testing.T) {
+	const printed = "Traceback (most recent call last):\n  File "
+	tests := []struct{ name, before, inside, kind, message, trace string }{
+		{"stdout takes bytes", "", "sys.stdout = sys.stderr = io.BytesIO(); raise ValueError('boom')", "<class 'ValueError'>", "boom", printed},
+		{"stdout raises", `
+class Bad:
+    def write(self, text): raise RuntimeError("no")`, "sys.stdout = sys.stderr = Bad(); raise ValueError('boom')", "<class 'ValueError'>", "boom", printed},
+		{"stdout calls itself", `
+class Bad:
+    def write(self, text): self.write(text)`, "sys.stdout = sys.stderr = Bad(); raise ValueError('boom')", "<class 'ValueError'>", "boom", printed},
+		{"stdout logs", `
+class Bad:
+    def write(self, text): runpod.RunPodLogger().info(text)`, "sys.stdout = sys.stderr = Bad(); raise ValueError('boom')", "<class 'ValueError'>", "boom", printed},
+		{"stdout is gone", "", "del sys.stdout, sys.stderr; raise ValueError('boom')", "<class 'ValueError'>", "boom", printed},
+		{"the logger is broken", "", "runpod.RunPodLogger.log = None; raise ValueError('boom')", "<class 'ValueError'>", "boom", printed},
+		{"json is broken", "", "json.dumps = json.loads = None; raise ValueError('boom')", "<class 'ValueError'>", "boom", printed},
+		{"traceback is broken", "", "traceback.format_exception = None; raise ValueError('boom')", "<class 'ValueError'>", "boom", "(its traceback could not be made)"},
+		{"__str__ raises", `
+class Bad(Exception):
+    def __str__(self): raise KeyboardInterrupt`, "raise Bad", "<class '__main__.Bad'>", "(its text could not be made)", ""},
+		{"__str__ is no text", `
+class Bad(Exception):
+    def __str__(self): return None`, "raise Bad", "<class '__main__.Bad'>", "(its text could not be made)", printed},
+		{"__str__ has no end", `
+class Bad(Exception):
+    def __str__(self): return str(self)`, "raise Bad", "<class '__main__.Bad'>", "(its text could not be made)", printed},
+		{"metaclass raises", `
+class Meta(type):
+    def __repr__(self): raise ValueError("no")
+    __name__ = property(__repr__)
+class Bad(Exception, metaclass=Meta): pass`, "raise Bad('boom')", "<class '__main__.Bad'>", "boom", ""},
+		{"__class__ raises", `
+class Bad(Exception):
+    @property
+    def __class__(self): raise ValueError("no")`, "raise Bad('boom')", "<class '__main__.Bad'>", "boom", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := startFile(t, write(t, `
+import asyncio, io, json, runpod, sys, traceback`+tt.before+`
+begun = []
+async def handler(job):
+    if job["input"] == "wait":
+        while not begun: await asyncio.sleep(0.01)
+        return "untouched"
+    try:
+        `+tt.inside+`
+    finally:
+        begun.append(1)
+runpod.serverless.start({"handler": handler})
+`))
+			var neighbour protocol.Outcome
+			var err error
+			var jobs sync.WaitGroup
+			jobs.Go(func() { neighbour, err = c.handle(t.Context(), "neighbour", `"wait"`, &sink{}) })
+			out, _ := c.do(`{}`)
+			jobs.Wait()
+			require.NoError(t, err)
+			require.Equal(t, `"untouched"`, string(neighbour.Output))
+
+			var info map[string]string
+			require.NoError(t, json.Unmarshal([]byte(out.Error), &info), out.Error)
+			require.Len(t, info, 6)
+			require.Equal(t, tt.kind, info["error_type"])
+			require.Equal(t, tt.message, info["error_message"])
+			require.Contains(t, info["error_traceback"], tt.trace)
 		})
 	}
 }

@@ -78,6 +78,70 @@ runpod.serverless.start({"handler": handler})
 	}
 }
 
+// A plain function may give back what asyncio makes only inside a running loop, or for a loop.
+func TestFunctionsThatReturnFutures(t *testing.T) {
+	tests := []struct {
+		name, handler string
+		output, err   string
+	}{
+		{"gather", "return asyncio.gather(work(job), work(job))", `["j","j"]`, ""},
+		{"ensure_future", "return asyncio.ensure_future(work(job))", `"j"`, ""},
+		{"create_task", "return asyncio.create_task(work(job))", `"j"`, ""},
+		{"task of the running loop", "return asyncio.get_running_loop().create_task(work(job))", `"j"`, ""},
+		{"task of the event loop", "return asyncio.get_event_loop().create_task(work(job))", `"j"`, ""},
+		{"future that is done", "f = asyncio.get_event_loop().create_future(); f.set_result(1); return f", `1`, ""},
+		{"the job is as it came", "name = job.pop('id'); return asyncio.get_running_loop().create_task(work({'id': name}))", `"j"`, ""},
+		{"a value after all", "asyncio.get_running_loop(); return 'ran'", `"ran"`, ""},
+		{"an error of its own", "raise RuntimeError('no running event loop here')", "", "no running event loop here"},
+		{"never content", "raise RuntimeError('no running event loop')", "", "no running event loop"},
+		{"a closed loop", "loop = asyncio.new_event_loop(); f = loop.create_future(); loop.close(); return f", "", "Future"},
+	}
+	for _, tt := range tests {
+		for _, threads := range []int{1, 2} {
+			t.Run(fmt.Sprint(tt.name, ", threads ", threads), func(t *testing.T) {
+				t.Parallel()
+				c := start(t, program.Options{SyncThreads: threads, Args: program.Command(write(t, `
+import asyncio, runpod
+calls = 0
+async def work(job):
+    await asyncio.sleep(0)
+    return job["id"]
+def handler(job):
+    global calls
+    calls += 1
+    if job["input"] == "calls": return calls
+    `+tt.handler+`
+runpod.serverless.start({"handler": handler})
+`), "")})
+				for range 3 {
+					out, err := c.handle(t.Context(), "j", "{}", &sink{})
+					require.NoError(t, err)
+					require.Equal(t, tt.output, string(out.Output), out.Error)
+					require.Contains(t, out.Error, tt.err)
+				}
+				out, _ := c.do(`"calls"`)
+				require.Contains(t, []string{"4", "5"}, string(out.Output), "one call more than jobs, or none")
+			})
+		}
+	}
+}
+
+// An error of the same kind from a handler whose calls have come back is only an error.
+func TestKnownHandlerIsNotCalledAgain(t *testing.T) {
+	c := startFile(t, write(t, `
+import asyncio, runpod
+def handler(job):
+    if job["input"]: asyncio.get_running_loop()
+    return asyncio.run(asyncio.sleep(0, "ran"))
+runpod.serverless.start({"handler": handler})
+`))
+	for _, input := range []string{"0", "1", "0"} {
+		out, _ := c.do(input)
+		require.Equal(t, input == "0", string(out.Output) == `"ran"`)
+		require.Equal(t, input == "1", strings.Contains(out.Error, "no running event loop"))
+	}
+}
+
 func TestCancel(t *testing.T) {
 	const preamble = `
 import asyncio, runpod, sys, time
@@ -272,6 +336,49 @@ runpod.serverless.start({"handler": handler})
 	c.shows(`{"requestId": "j-1", "message": "[batchId=b-1] seen", "level": "INFO"}`)
 }
 
+// The lines that a handler logs name the batch of their job, and of no other.
+func TestLogNamesTheBatch(t *testing.T) {
+	tests := []struct {
+		name, handler string
+		threads       int
+	}{
+		{"sync", "def handler(job): log.info('at work'); return 1", 0},
+		{"generator", "def handler(job):\n    yield 1\n    log.info('at work')", 0},
+		{"async", "async def handler(job): await asyncio.sleep(0); log.info('at work')", 0},
+		{"async generator", "async def handler(job):\n    yield 1\n    log.info('at work')", 0},
+		{"async after all", "async def work(): log.info('at work')\ndef handler(job): return work()", 0},
+		{"threads", "def handler(job): log.info('at work'); return 1", 2},
+		{"threads, async after all", "async def work(): log.info('at work')\ndef handler(job): return work()", 2},
+		{"exception", "def handler(job): log.info('at work'); raise ValueError", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, program.Options{SyncThreads: tt.threads, Args: program.Command(write(t, `
+import asyncio, runpod
+log = runpod.RunPodLogger()
+`+tt.handler+`
+runpod.serverless.start({"handler": handler})
+log.info("start returned")
+`), "")})
+			for _, batch := range []string{`,"batchId":"b-1"`, "", `,"batchId":"b-2"`} {
+				job, err := protocol.ParseJob([]byte(`{"id":"j","input":{}` + batch + `}`))
+				require.NoError(t, err)
+				_, err = c.Handle(t.Context(), job, &sink{})
+				require.NoError(t, err)
+			}
+			c.stop()
+			var lines []string
+			for line := range strings.Lines(c.out.String()) {
+				if line = strings.TrimSpace(line); strings.HasSuffix(line, "at work") || strings.HasSuffix(line, "start returned") {
+					lines = append(lines, strings.TrimPrefix(line, "INFO   | "))
+				}
+			}
+			require.Equal(t, []string{"[batchId=b-1] at work", "at work", "[batchId=b-2] at work", "start returned"}, lines)
+		})
+	}
+}
+
 func TestBadInputCostsOnlyItsJob(t *testing.T) {
 	c := startFile(t, write(t, `
 import runpod
@@ -332,6 +439,25 @@ runpod.serverless.start({"handler": handler, "concurrency_modifier": lambda n: n
 		n, err := c.Concurrency(ctx, 7)
 		require.NoError(t, err)
 		require.Equal(t, 8, n)
+	})
+	t.Run("that raises what has no text", func(t *testing.T) {
+		for _, kind := range []string{"def", "async def"} {
+			c := startFile(t, write(t, `
+import runpod
+class Bad(Exception):
+    def __str__(self): raise ValueError("no")
+def modifier(n): raise Bad
+@runpod.serverless.register_fitness_check
+def check(): raise Bad
+`+kind+` handler(job): return "served"
+runpod.serverless.start({"handler": handler, "concurrency_modifier": modifier})
+`))
+			_, err := c.Concurrency(t.Context(), 1)
+			require.EqualError(t, err, "concurrency_modifier raised Bad: (its text could not be made)")
+			require.EqualError(t, c.Check(t.Context(), 0), "Bad: (its text could not be made)")
+			out, _ := c.do("{}")
+			require.Equal(t, `"served"`, string(out.Output))
+		}
 	})
 	t.Run("that is no function", func(t *testing.T) {
 		c := startFile(t, write(t, `

@@ -50,6 +50,10 @@ type frame struct {
 	payload []byte
 }
 
+// errFrame is a frame that no program sends that knows the protocol. Every other error of a read is
+// the end of the stream: a process that dies may leave a reset, or a part of a frame.
+var errFrame = errors.New("over the limit")
+
 // readFrame reads one frame. io.EOF means that the stream ended between two frames.
 func readFrame(r *bufio.Reader) (frame, error) {
 	var head [headerSize]byte
@@ -62,7 +66,7 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	f := frame{kind: kind(head[0]), number: binary.BigEndian.Uint32(head[1:])}
 	size := binary.BigEndian.Uint32(head[5:])
 	if size > maxPayload {
-		return frame{}, fmt.Errorf("a frame of %d bytes: over the limit of %d", size, maxPayload)
+		return frame{}, fmt.Errorf("a frame of %d bytes: %w of %d", size, errFrame, maxPayload)
 	}
 	payload, err := readPayload(r, int(size))
 	if err != nil {

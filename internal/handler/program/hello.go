@@ -52,7 +52,7 @@ func (p *Program) greet(c *conn) {
 	_ = c.SetReadDeadline(time.Time{})
 	switch f.kind {
 	case kindHello:
-		p.serveControl(c, f.payload)
+		p.serveControl(c, f)
 	case kindData:
 		p.serveData(c)
 	case kindProgressOf:
@@ -70,13 +70,13 @@ func (p *Program) greet(c *conn) {
 }
 
 // serveControl answers a hello. The first one below the program wins.
-func (p *Program) serveControl(c *conn, payload []byte) {
+func (p *Program) serveControl(c *conn, f frame) {
 	var h hello
-	err := json.Unmarshal(payload, &h)
+	err := json.Unmarshal(f.payload, &h)
 	p.mu.Lock()
 	first := err == nil && !p.claimed && !p.closing
 	if first {
-		p.claimed, p.control, p.greeted = true, c, h
+		p.claimed, p.control, p.greeted, p.pid = true, c, h, int(f.number)
 		p.reading.Add(1)
 	}
 	p.mu.Unlock()
@@ -90,13 +90,11 @@ func (p *Program) serveControl(c *conn, payload []byte) {
 		Window: window, SyncThreads: max(1, p.opts.SyncThreads), Refresh: p.opts.RefreshWorker,
 		Aggregate: p.opts.Aggregate, Debug: p.opts.Debugger, LogLevel: p.opts.LogLevel,
 	})
-	if err == nil {
-		err = c.send(kindWelcome, 0, answer)
-	}
 	if err != nil {
 		p.fail(err)
 		return
 	}
+	_ = c.send(kindWelcome, 0, answer) // if it is gone, the read will say so
 	p.readAll(c)
 }
 

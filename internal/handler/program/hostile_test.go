@@ -3,6 +3,7 @@ package program_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,7 +29,6 @@ def hello():
 func TestHostilePrograms(t *testing.T) {
 	tests := []struct{ name, worst, err string }{
 		{"garbage", `data.sendall(b"Traceback (most recent call last):\n")`, "it broke the frame protocol: a frame of"},
-		{"half a frame", `data.sendall(frame(19, 1, b"0123456789")[:12]); sys.exit(7)`, "exit code 7) because it broke the frame protocol: the stream ended inside a frame"},
 		{"a job that is not there", `data.sendall(frame(19, 99, b"\0" * 5))`, "job number 99, which does not run"},
 		{"an unknown type", `data.sendall(frame(77, 1))`, "an unknown frame type 77"},
 		{"a cut DONE", `data.sendall(frame(19, 1, b"\0"))`, "a DONE frame without its head"},
@@ -57,6 +57,75 @@ func TestHostilePrograms(t *testing.T) {
 			require.ErrorIs(t, err, c.Err())
 		})
 	}
+}
+
+// The end of a program is told by how it ended, whatever the connections look like then.
+func TestTrueEnd(t *testing.T) {
+	const (
+		served = "\nimport runpod\nrunpod.serverless.start({'handler': handler})"
+		script = "import os\ndef handler(job): os._exit(3)" + served
+	)
+	tests := []struct {
+		name string
+		args []string
+		end  string
+		tail string
+	}{
+		{"frames unread", []string{"python3", "-c", raw + "hello(); data.recv(1); os._exit(3)"}, "the program ended (exit code 3)", ""},
+		{"frames unread, killed", []string{"python3", "-c", raw + "hello(); data.recv(1); os.kill(os.getpid(), 9)"}, "the program ended (killed by SIGKILL, likely out of memory)", ""},
+		{"half a frame", []string{"python3", "-c", raw + `hello(); data.sendall(frame(19, 1, b"0123456789")[:12]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"half a header", []string{"python3", "-c", raw + `hello(); data.sendall(frame(19, 1)[:3]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"half a frame on control", []string{"python3", "-c", raw + `hello(); control.sendall(frame(49, 1, b"{}")[:-1]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"start in a loop, async", []string{"python3", "-c", `
+import asyncio, runpod
+async def handler(job): pass
+async def main(): runpod.serverless.start({"handler": handler})
+asyncio.run(main())`}, "the program ended (exit code 1)", "asyncio.run() cannot be called from a running event loop"},
+		{"no excepthook", []string{"python3", "-c", "import sys\nsys.excepthook = None\ndef handler(job): pass" + served}, "the program ended (exit code 1)", "RuntimeError: sys.excepthook is None"},
+		{"a script goes on", []string{"bash", "-c", `sleep 60 & python3 -c "$0"; sleep 60`, script}, "the program ended (killed by SIGTERM) because the Python process that took the jobs is gone", ""},
+		{"a script does not wait", []string{"python3", "-c", "import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', sys.argv[1]]); time.sleep(60)", script}, "the program ended (killed by SIGTERM) because the Python process that took the jobs is gone", ""},
+		{"a script ends", []string{"bash", "-c", `python3 -c "$0"; echo "tidied up"; exit 9`, script}, "the program ended (exit code 9)", "tidied up"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, program.Options{Args: tt.args})
+			var jobs sync.WaitGroup
+			for i := range 3 {
+				jobs.Go(func() {
+					_, err := c.handle(t.Context(), fmt.Sprint("j", i), `"`+strings.Repeat("x", 300_000)+`"`, &sink{})
+					if err == nil || !strings.Contains(err.Error(), tt.end) {
+						t.Errorf("the job was told: %v", err)
+					}
+				})
+			}
+			jobs.Wait()
+			<-c.Exited()
+			require.EqualError(t, c.Err(), tt.end)
+			require.ErrorContains(t, c.Check(t.Context(), 0), tt.end)
+			var exit *program.ExitError
+			require.ErrorAs(t, c.Err(), &exit)
+			require.Contains(t, exit.Report(), tt.tail)
+		})
+	}
+}
+
+// An alarm that a handler forgot about ends the program, and says so.
+func TestSignalHandlerRaises(t *testing.T) {
+	c := startFile(t, write(t, `
+import runpod, signal
+def late(*_): raise TimeoutError("too late")
+signal.signal(signal.SIGALRM, late)
+def handler(job): signal.setitimer(signal.ITIMER_REAL, 0.2)
+runpod.serverless.start({"handler": handler})
+`))
+	out, _ := c.do("{}")
+	require.Equal(t, "null", string(out.Output))
+	<-c.Exited()
+	var exit *program.ExitError
+	require.ErrorAs(t, c.Err(), &exit)
+	require.Equal(t, "the program ended (exit code 1)", exit.Error())
+	require.Contains(t, exit.Report(), "TimeoutError: too late")
 }
 
 // Connections that are not the program's do it no harm.

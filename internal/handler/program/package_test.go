@@ -57,6 +57,25 @@ func TestInstalledPackage(t *testing.T) {
 	}
 }
 
+// Every module of the installed package can be imported in a program that the worker runs.
+func TestEveryModuleOfThePackage(t *testing.T) {
+	python := installed(t)
+	const script = `
+import importlib, json, pkgutil, sys, warnings
+warnings.simplefilter("ignore")
+import runpod
+failed, count = {}, 0
+for module in pkgutil.walk_packages(runpod.__path__, "runpod.", onerror=lambda name: None):
+    if module.name.endswith("__main__"): continue
+    count += 1
+    try: importlib.import_module(module.name)
+    except BaseException as error: failed[module.name] = repr(error)
+print(json.dumps([count > 50, failed]))
+`
+	require.JSONEq(t, `[true,{}]`, runPython(t, python, "", script), "by itself")
+	require.JSONEq(t, `[true,{}]`, runPython(t, python, shimDir(t), script))
+}
+
 const evaluator = `
 import importlib, os, sys, runpod
 def handler(job): return eval(job["input"])

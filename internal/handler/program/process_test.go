@@ -38,6 +38,9 @@ func TestCommands(t *testing.T) {
 		{"python -c", []string{"python3", "-c", hello}},
 		{"python -m", []string{"sh", "-c", "cd " + filepath.Dir(file) + " && python3 -m handler"}},
 		{"python from python", []string{"python3", "-c", "import subprocess, sys; subprocess.run([sys.executable, sys.argv[1]])", file}},
+		{"start as a thread", []string{"python3", "-c", "import _thread, runpod, time\n_thread.start_new_thread(runpod.serverless.start, ({'handler': lambda job: 'hello'},))\ntime.sleep(60)"}},
+		{"no arguments", []string{"python3", "-c", "import sys; sys.argv = []" + hello}},
+		{"strange arguments", []string{"python3", "-c", "import pathlib, sys; sys.argv = [pathlib.Path('h.py'), 1, None]" + hello}},
 		{"start on a thread", []string{"python3", "-c", "import threading; t = threading.Thread(target=exec, args=(" + string(quote(t, hello)) + ",)); t.start(); t.join()"}},
 	}
 	for _, tt := range tests {
@@ -49,6 +52,17 @@ func TestCommands(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Some versions of Python start no thread any more while they end. Then the program's end says so.
+func TestStartAtExit(t *testing.T) {
+	c := startFile(t, write(t, "import atexit, runpod\natexit.register(runpod.serverless.start, {'handler': lambda job: 'hello'})"))
+	out, err := c.handle(t.Context(), "j", "{}", &sink{})
+	if err != nil {
+		require.ErrorContains(t, err, "can't create new thread at interpreter shutdown")
+		return
+	}
+	require.Equal(t, `"hello"`, string(out.Output))
 }
 
 func quote(t *testing.T, text string) []byte {
@@ -120,13 +134,27 @@ func TestFunctionOfAFile(t *testing.T) {
 		require.Error(t, err)
 		require.Contains(t, out.String(), "nope.py: No such file or directory")
 	})
-	t.Run("that calls start all the same", func(t *testing.T) {
-		c := startFile(t, write(t, "def other(job): pass\n"+hello)+":other")
-		out, _ := c.do(`{}`)
-		require.Equal(t, `"hello"`, string(out.Output))
-		c.stop()
-		require.NotContains(t, c.out.String(), "again")
+	t.Run("missing, in a file that calls start", func(t *testing.T) {
+		o, out := options(t, program.Options{Args: program.Command(write(t, "def other(job): pass\n"+hello)+":nope", "")})
+		_, err := program.New(o).Start(t.Context())
+		require.ErrorContains(t, err, "exit code 1")
+		require.Contains(t, out.String(), "handler.py has no function 'nope'; it has: other\n")
+		require.Equal(t, 1, strings.Count(out.String(), "\n"), "one line: %s", out)
 	})
+	for _, tt := range []struct{ name, function, text, output string }{
+		{"start has another handler", "other", "def other(job): pass\n" + hello, `"hello"`},
+		{"start has the same handler", "same", "import runpod\ndef same(job): return 'same'\nrunpod.serverless.start({'handler': same})", `"same"`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := startFile(t, write(t, tt.text)+":"+tt.function)
+			out, _ := c.do(`{}`)
+			require.Equal(t, tt.output, string(out.Output))
+			c.stop()
+			require.NotContains(t, c.out.String(), "again")
+			warned := strings.Contains(c.out.String(), "calls start() itself: its own handler is served, not "+tt.function)
+			require.Equal(t, tt.function == "other", warned, c.out)
+		})
+	}
 }
 
 // Children of the handler are its own business: they cannot disturb the job.
@@ -306,6 +334,44 @@ runpod.serverless.start({"handler": handler})
 	}
 }
 
+// What a program does to the socket module is for its own sockets.
+func TestSocketGames(t *testing.T) {
+	for _, tt := range []struct{ name, games string }{
+		{"default timeout", "import socket; socket.setdefaulttimeout(0.05)"},
+		{"default without blocking", "import socket; socket.setdefaulttimeout(0)"},
+		{"another socket class", `
+import socket
+class Hasty(socket.socket):
+    def __init__(self, *args, **named):
+        super().__init__(*args, **named)
+        self.settimeout(0.05)
+socket.socket = Hasty`},
+	} {
+		for _, kind := range []string{"def", "async def"} {
+			t.Run(tt.name+", "+kind, func(t *testing.T) {
+				t.Parallel()
+				c := startFile(t, write(t, tt.games+`
+import multiprocessing, time, runpod
+def child(job): runpod.serverless.progress_update(job, "from a child")
+`+kind+` handler(job):
+    if job["input"]["fork"]:
+        p = multiprocessing.get_context("fork").Process(target=child, args=(job,)); p.start(); p.join()
+    time.sleep(job["input"]["seconds"])
+    return "x" * 5_000_000
+runpod.serverless.start({"handler": handler})
+`))
+				// The control connection is idle while the handler sleeps, and the jobs' own between them.
+				for _, input := range []string{`{"seconds":0.3,"fork":true}`, `{"seconds":0,"fork":false}`} {
+					out, s := c.do(input)
+					require.Empty(t, out.Error)
+					require.Len(t, string(out.Output), 5_000_002)
+					require.Equal(t, strings.Contains(input, "true"), len(s.progress) == 1)
+				}
+			})
+		}
+	}
+}
+
 // The worker decides when the program stops: a TERM or INT that reaches it is not its business.
 func TestSignalsWhileServing(t *testing.T) {
 	c := startFile(t, write(t, `
@@ -321,6 +387,30 @@ runpod.serverless.start({"handler": handler})
 	begin := time.Now()
 	c.stop()
 	require.Less(t, time.Since(begin), 5*time.Second)
+}
+
+// The program finds its way back from wherever it runs, whatever the temporary directory is called.
+func TestTemporaryDirectories(t *testing.T) {
+	base := t.TempDir()
+	t.Chdir(base)
+	for _, tt := range []struct{ name, dir string }{
+		{"relative", "tmp"},
+		{"relative, up", "../" + filepath.Base(base) + "/tmp"},
+		{"with a colon", base + "/a:b"},
+		{"with a space", base + "/a b"},
+		{"too long", base + "/" + strings.Repeat("x", 100)},
+		{"absent", base + "/absent"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.name != "absent" {
+				require.NoError(t, os.MkdirAll(tt.dir, 0o700))
+			}
+			t.Setenv("TMPDIR", tt.dir)
+			c := start(t, program.Options{Args: []string{"python3", "-c", hello}, Dir: "/"})
+			out, _ := c.do("{}")
+			require.Equal(t, `"hello"`, string(out.Output))
+		})
+	}
 }
 
 // Nothing of the shim is left on the disk, and nothing was compiled beside it.

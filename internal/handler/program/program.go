@@ -58,6 +58,7 @@ type Program struct {
 	data    *conn
 	claimed bool
 	greeted hello
+	pid     int // of the process that said hello, which may be far below the one that was started
 	local   bool
 	fault   error // why the program had to be ended
 	err     error // final once exited is closed

@@ -28,6 +28,7 @@ func TestReturnedValues(t *testing.T) {
 		{"tuple", `(1, "a")`, `[1,"a"]`, "", false},
 		{"ordered dict", `collections.OrderedDict(a=1)`, `{"a":1}`, "", false},
 		{"number keys", `{1: "a", None: "b"}`, `{"1":"a","null":"b"}`, "", false},
+		{"keys of the same text", `{1: "a", "1": "b"}`, `{"1":"a","1":"b"}`, "", false},
 		{"unicode", `"é 漢字 👍 שלום \x00"`, `"é 漢字 👍 שלום \u0000"`, "", false},
 		{"html stays", `"<a & b>"`, `"<a & b>"`, "", false},
 
@@ -84,6 +85,69 @@ func TestReturnedValues(t *testing.T) {
 			if tt.output != "" {
 				require.True(t, json.Valid(out.Output))
 			}
+		})
+	}
+}
+
+// What is too large costs its own job, not the program and the jobs beside it.
+func TestTooLarge(t *testing.T) {
+	const limit = "67108864"
+	tests := []struct {
+		name, input, err string
+		chunks           int
+		progress         []string
+	}{
+		{"a result", `"result"`, "the result is too large: 80000002 bytes, the limit is " + limit, 0, nil},
+		{"a result beyond a frame", `"frame"`, "the result is too large: 300000002 bytes, the limit is " + limit, 0, nil},
+		{"an item", `"item"`, "stream[1] is too large: 80000002 bytes, the limit is " + limit, 1, nil},
+		{"all items together", `"items"`, "the result is too large: 90000010 bytes, the limit is " + limit, 3, nil},
+		{"an error", `"error"`, "the error is too large: 80000000 bytes, the limit is " + limit, 0, nil},
+		{"an error object", `"object"`, "the error is too large: 80000007 bytes, the limit is " + limit, 0, nil},
+		{"an exception", `"raise"`, "TRUNCATED 78951424 CHARACTERS", 0, nil},
+		{"an exception of a stream", `"raise later"`, "TRUNCATED 78951424 CHARACTERS", 1, nil},
+		{"progress", `"progress"`, "", 0, []string{`"before"`, `"after"`}},
+		{"progress of a child", `"child"`, "", 0, []string{`"after"`}},
+	}
+	for kind, text := range map[string]string{
+		"sync": "def handler(job): return work(job)", "async": "async def handler(job): return work(job)",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			c := startFile(t, write(t, `
+import multiprocessing, runpod
+huge = "x" * 80_000_000
+def items(*values, error=None):
+    yield from values
+    if error: raise error
+def child(job): runpod.serverless.progress_update(job, huge)
+def work(job):
+    what = job["input"]
+    if what == "result": return huge
+    if what == "frame": return "x" * 300_000_000
+    if what == "item": return items("first", huge)
+    if what == "items": return items(*["x" * 30_000_000] * 3)
+    if what == "error": return {"error": huge}
+    if what == "object": return {"error": {"a": huge[:-1]}}
+    if what == "raise": raise ValueError(huge)
+    if what == "raise later": return items(1, error=ValueError(huge))
+    if what == "child":
+        p = multiprocessing.get_context("fork").Process(target=child, args=(job,)); p.start(); p.join()
+        runpod.serverless.progress_update(job, "after")
+    else:
+        for value in ("before", huge, "after"): runpod.serverless.progress_update(job, value)
+    return "done"
+`+text+`
+runpod.serverless.start({"handler": handler, "return_aggregate_stream": True})
+`))
+			for _, tt := range tests {
+				t.Run(tt.name, func(t *testing.T) {
+					out, s := c.do(tt.input)
+					require.Len(t, s.chunks, tt.chunks)
+					require.Equal(t, tt.progress, s.progress)
+					require.Contains(t, out.Error, tt.err)
+					require.Equal(t, tt.err == "", string(out.Output) == `"done"`)
+				})
+			}
+			c.shows("progress_update was dropped. progress is too large: 80000002 bytes, the limit is " + limit)
 		})
 	}
 }

@@ -31,7 +31,7 @@ type doors struct{ dir string }
 // unpack writes the shim to a directory that only this user can enter.
 func unpack() (*doors, error) {
 	var errs []error
-	for _, base := range []string{os.TempDir(), "/dev/shm"} { // a read-only root often leaves the second one
+	for _, base := range slices.Compact([]string{os.TempDir(), "/tmp", "/dev/shm"}) { // a read-only root often leaves the last one
 		d, err := unpackBelow(base)
 		if err == nil {
 			return d, nil
@@ -42,6 +42,13 @@ func unpack() (*doors, error) {
 }
 
 func unpackBelow(base string) (*doors, error) {
+	base, err := filepath.Abs(base) // the program may run in another directory
+	if err != nil {
+		return nil, err
+	}
+	if strings.ContainsRune(base, os.PathListSeparator) {
+		return nil, fmt.Errorf("%s: a path with %q cannot stand in PYTHONPATH; set TMPDIR to another one", base, os.PathListSeparator)
+	}
 	dir, err := os.MkdirTemp(base, "runpodctl-worker-") // mode 0700
 	if err != nil {
 		return nil, err

@@ -19,6 +19,15 @@ func TestUnpack(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, left)
 	})
+	t.Run("a path that PYTHONPATH would split", func(t *testing.T) {
+		base := filepath.Join(t.TempDir(), "a:b")
+		require.NoError(t, os.Mkdir(base, 0o700))
+		_, err := unpackBelow(base)
+		require.ErrorContains(t, err, "a path with ':' cannot stand in PYTHONPATH; set TMPDIR to another one")
+		left, err := os.ReadDir(base)
+		require.NoError(t, err)
+		require.Empty(t, left)
+	})
 	t.Run("no place", func(t *testing.T) {
 		_, err := unpackBelow(filepath.Join(t.TempDir(), "absent"))
 		require.ErrorIs(t, err, os.ErrNotExist)

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"runpodctl-worker/internal/proc"
 )
 
 const (
 	lingerTime = 5 * time.Second        // a program may tidy up after start() returned
+	scriptTime = time.Second            // a start script may end by itself when its Python process has died
+	pollTime   = 20 * time.Millisecond  // between two looks whether that process is there
 	drainTime  = 200 * time.Millisecond // frames that were written before the program ended
 )
 
@@ -27,21 +31,12 @@ func (p *Program) watch() {
 
 // end waits for a program that cannot be reached any more, and helps it when it takes too long.
 func (p *Program) end() {
-	p.mu.Lock()
-	linger := lingerTime
-	if p.fault != nil {
-		linger = 0
-	}
-	p.mu.Unlock()
-	select {
-	case <-p.proc.Exited():
-		return
-	case <-p.stopping:
+	why := p.linger()
+	if why == nil {
 		<-p.proc.Exited()
 		return
-	case <-time.After(linger):
 	}
-	p.fail(errors.New("it stopped to take jobs and went on running"))
+	p.fail(why)
 	ctx, cancel := context.WithTimeout(context.Background(), lingerTime)
 	defer cancel()
 	if err := p.proc.Stop(ctx); err != nil {
@@ -49,6 +44,40 @@ func (p *Program) end() {
 		return
 	}
 	<-p.proc.Exited()
+}
+
+// linger waits for the program to end by itself, or by a Stop. Else it returns why it has to be ended.
+func (p *Program) linger() error {
+	p.mu.Lock()
+	fault, pid := p.fault, p.pid
+	p.mu.Unlock()
+	if fault != nil {
+		return fault
+	}
+	why := errors.New("it stopped to take jobs and went on running")
+	end := time.NewTimer(lingerTime)
+	defer end.Stop()
+	look := time.NewTicker(pollTime)
+	defer look.Stop()
+	if pid == p.proc.Pid() {
+		look.Stop() // its end is the program's
+	}
+	for {
+		select {
+		case <-p.proc.Exited():
+			return nil
+		case <-p.stopping:
+			return nil
+		case <-end.C:
+			return why
+		case <-look.C:
+			if !proc.Alive(pid) {
+				why = errors.New("the Python process that took the jobs is gone")
+				end.Reset(scriptTime)
+				look.Stop()
+			}
+		}
+	}
 }
 
 // drain reads what the program had written when it ended, then lets its readers go.

@@ -1,5 +1,6 @@
 """The command-line flags that a program understands since it calls start()."""
 
+import os
 import sys
 
 _DEFAULTS = {
@@ -13,10 +14,15 @@ _DEFAULTS = {
 }
 
 
+def program():
+    """The program's name for people. It may have taken even that out of sys.argv."""
+    return os.fspath(sys.argv[0]) if sys.argv else "python"
+
+
 def parse(log):
     """Take the flags that are ours out of sys.argv; all else stays for the program."""
     args = dict(_DEFAULTS)
-    if any(arg.startswith(("--rp_", "--test_input")) for arg in sys.argv[1:]):
+    if any(str(arg).startswith(("--rp_", "--test_input")) for arg in sys.argv[1:]):
         args = _parse()
     if args["rp_log_level"]:
         set_level(log, args["rp_log_level"])
@@ -27,7 +33,7 @@ def _parse():
     import argparse  # slow to import, and seldom needed
     import json
 
-    parser = argparse.ArgumentParser(prog=sys.argv[0], add_help=False)
+    parser = argparse.ArgumentParser(prog=program(), add_help=False)
     for flag in ("--rp_debugger", "--rp_serve_api"):
         parser.add_argument(flag, action="store_true", default=None)
     for flag in ("--rp_log_level", "--rp_api_host", "--test_input"):

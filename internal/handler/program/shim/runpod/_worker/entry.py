@@ -15,6 +15,7 @@ SOCKET = "RUNPODCTL_WORKER_SOCKET"
 
 log = RunPodLogger()
 started = False  # a start() of this process has been served
+before = None  # is told the config of a start() that the program calls
 
 
 class Config:
@@ -54,15 +55,17 @@ class Config:
 
 def start(config):
     path = os.environ.get(SOCKET)
-    if _is_reimport(sys._getframe(2)):
+    if _is_reimport(sys._getframe(1).f_back):
         _say_second()
         return
+    if before:
+        before(config)
     config["reference_counter_start"] = time.perf_counter()
     config["rp_args"] = arguments.parse(log)
     if config["rp_args"]["rp_serve_api"]:
         sys.stderr.write(
             "--rp_serve_api: this program's API is served by the tool itself.\n"
-            "Use: runpodctl-worker serve -- python %s\n" % sys.argv[0]
+            "Use: runpodctl-worker serve -- python %s\n" % arguments.program()
         )
         sys.exit(2)
     if config["rp_args"]["test_input"] is not None:
@@ -70,7 +73,7 @@ def start(config):
     if not path:
         sys.exit(
             "runpod.serverless.start(): %s is not set, so there is no worker to take jobs from.\n"
-            "Start the program with: runpodctl-worker serve -- python %s" % (SOCKET, sys.argv[0])
+            "Start the program with: runpodctl-worker serve -- python %s" % (SOCKET, arguments.program())
         )
     _serve(Config(config), path)
 
@@ -80,7 +83,7 @@ def _serve(config, path):
     control = frames.Connection(path)
     guess = kind(config.handler)
     hello = {
-        "name": os.path.basename(sys.argv[0]) or "python",
+        "name": os.path.basename(arguments.program()) or "python",
         "python": "%d.%d" % sys.version_info[:2],
         "kind": guess,
         "modifier": config.modifier is not None,
@@ -143,6 +146,8 @@ def kind(handler):
 
 def _is_reimport(caller):
     """Is start() called by a file that multiprocessing imports again for a spawned child?"""
+    if caller is None:  # by no Python code: it is the whole of a thread, or of an atexit call
+        return False
     return caller.f_globals.get("__name__") == "__mp_main__" and caller.f_code.co_name == "<module>"
 
 

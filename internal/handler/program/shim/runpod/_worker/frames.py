@@ -26,10 +26,12 @@ _FIRST_FD = 64
 class Connection:
     """One stream of frames. Writers hold the lock; there is one reader."""
 
-    def __init__(self, path):
+    def __init__(self, path, timeout=None):
         sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        sock.settimeout(timeout)  # a new socket has what the program gave to setdefaulttimeout()
         sock.connect(path)
         self.sock = _clear_of_stdio(sock)
+        self.sock.settimeout(timeout)
         self.lock = _thread.allocate_lock()
         self.buffer = b""
 
@@ -68,7 +70,8 @@ class Connection:
     def _recv(self):
         try:
             return self.sock.recv(_SMALL)
-        except OSError:  # reset, or closed by another thread: the end all the same
+        except OSError as error:  # reset, or closed by another thread: the end all the same
+            _pass_on(error)
             return b""
 
     def _rest(self, begin, size):
@@ -78,7 +81,8 @@ class Connection:
         while got < size:
             try:
                 count = self.sock.recv_into(view[got:])
-            except OSError:
+            except OSError as error:
+                _pass_on(error)
                 return None
             if not count:
                 return None
@@ -97,6 +101,12 @@ class Connection:
             self.sock.close()
         except OSError:
             pass
+
+
+def _pass_on(error):
+    """Raise what did not come from the socket: a TimeoutError of a signal handler's, for instance."""
+    if error.errno is None:
+        raise error
 
 
 def _clear_of_stdio(sock):

@@ -17,16 +17,26 @@ def launch():
             code = compile(file.read(), whole, "exec", dont_inherit=True)
     except OSError as error:
         sys.exit("%s: %s" % (path, error.strerror))
-    exec(code, main)
     from . import entry
 
-    if entry.started:  # the file calls start() after all, and has been served
-        return
-    handler = main.get(name)
-    if not callable(handler):
+    def file_starts(config):
+        """The file calls start() after all, maybe with options that belong to its own handler."""
+        if config.get("handler") is not _function(main, path, name):
+            entry.log.warn("%s calls start() itself: its own handler is served, not %s" % (path, name))
+
+    entry.before = file_starts
+    exec(code, main)
+    if not entry.started:
+        entry.before = None
+        entry.start({"handler": _function(main, path, name)})
+
+
+def _function(main, path, name):
+    function = main.get(name)
+    if not callable(function):
         found = [key for key, value in main.items() if callable(value) and not key.startswith("_")]
         sys.exit("%s has no function %r; it has: %s" % (path, name, ", ".join(found) or "none"))
-    entry.start({"handler": handler})
+    return function
 
 
 def _as_main(path):

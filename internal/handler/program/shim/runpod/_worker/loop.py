@@ -4,7 +4,7 @@ import asyncio
 from types import GeneratorType, coroutine
 
 from . import outcome
-from .runner import close, is_stream, needs_loop
+from .runner import AGAIN, close, is_stream, needs_loop
 from .worker import failure, leave_fork
 
 
@@ -23,7 +23,7 @@ class Loop:
     def run(self, first=None):
         """Serve until the data connection ends. first is a job that turned out to be async."""
         try:
-            asyncio.run(self._serve(first))
+            _run(self._serve(first), first and first[1])
         except Leave as leave:
             raise leave.error
 
@@ -37,7 +37,7 @@ class Loop:
                 await self.ended
 
         try:
-            asyncio.run(finish())
+            _run(finish(), value)
         except Leave as leave:
             raise leave.error
 
@@ -107,8 +107,12 @@ class Loop:
         try:
             if value is None:
                 value = await self._call(job)
+            if value is AGAIN:
+                self.pool = None
+                value = self.runner.call(job, self.worker, streams=False)
             if value is None:
                 return
+            job.log_batch()
             job.cancel_task = lambda: self.call_soon(task.cancel)
             if job.cancelled:
                 task.cancel()
@@ -202,6 +206,24 @@ class Leave(BaseException):
         self.error = error
 
 
+def _run(main, value):
+    """asyncio.run(), but on the loop of a future that the handler made while there was none."""
+    loop = value.get_loop() if isinstance(value, asyncio.Future) else None
+    if loop is None or loop.is_running() or loop.is_closed():
+        asyncio.run(main)
+        return
+    try:
+        loop.run_until_complete(main)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
 async def _each(items):
     try:
         for item in items:
@@ -217,7 +239,7 @@ async def _aclose(items):
     except Exception as error:
         from ..serverless.modules.rp_logger import RunPodLogger
 
-        RunPodLogger().warn("The generator failed while it was closed: %r" % error)
+        RunPodLogger().warn("The generator failed while it was closed. " + outcome.line(error))
 
 
 @coroutine

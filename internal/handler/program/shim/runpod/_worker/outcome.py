@@ -1,12 +1,16 @@
 """What becomes of the value, the stream or the exception that a handler gave."""
 
 import os
+from json import dumps
 
+from ..serverless.modules.rp_logger import RunPodLogger, shorten
 from . import strict
 from .frames import LENGTH
 
 REFRESH, STREAM, OUTPUT, CANCELLED = 1, 2, 4, 8  # the flags of a DONE frame
 
+_LONGEST = 1 << 20  # characters of a message or a traceback: more helps nobody
+_NO_TRACE = "(its traceback could not be made)"
 _SHIM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -19,6 +23,8 @@ class Outcome:
     def parts(self):
         # The text of an error may hold anything, and it must arrive.
         error = self.error.encode("utf-8", "backslashreplace")
+        if len(error) > strict.LIMIT:
+            error = strict.too_large("the error", len(error)).encode()
         if self.output is None:
             return LENGTH.pack(self.flags, len(error)), error
         return LENGTH.pack(self.flags | OUTPUT, len(error)), error, self.output
@@ -73,37 +79,65 @@ class Stream:
     def outcome(self):
         if self.error:
             return Outcome(None, self.error, self.flags)
-        return Outcome(b"[" + b",".join(self.kept or ()) + b"]", "", self.flags)
+        whole = b"[" + b",".join(self.kept or ()) + b"]"
+        try:
+            return Outcome(strict.within_limit(whole, "output"), "", self.flags)
+        except strict.NotJSON as fault:
+            return Outcome(None, str(fault), self.flags)
 
 
 def of_exception(error, job_id, flags=0):
     """The outcome of an exception: logged, and made the error object that clients know."""
-    if isinstance(error, strict.NotJSON):
+    if type(error) is strict.NotJSON:
         return Outcome(None, str(error), flags)
-    import json
-    import traceback
-
-    from ..serverless.modules.rp_logger import RunPodLogger
     from ..version import __version__
 
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_SHIM):
-        trace = trace.tb_next
-    try:
-        message = str(error)
-    except Exception:
-        message = "(its text could not be made)"
     info = {
-        "error_type": str(type(error)),
-        "error_message": message,
-        "error_traceback": "".join(
-            traceback.format_exception(type(error), error, trace or error.__traceback__)
-        ),
+        "error_type": _attempt(lambda: str(type(error)), type.__repr__(type(error))),
+        "error_message": message(error),
+        "error_traceback": _attempt(lambda: _traceback(error), _NO_TRACE),
         "hostname": os.environ.get("RUNPOD_POD_HOSTNAME", "unknown"),
         "worker_id": os.environ.get("RUNPOD_POD_ID", "unknown"),
         "runpod_version": __version__,
     }
+    _attempt(lambda: _log(info, job_id))
+    return Outcome(None, dumps(info), flags)
+
+
+# An exception is the program's own code, down to the text of its class. Whatever that raises
+# must not take the place of the exception, nor cost the jobs beside it.
+
+
+def name(error):
+    return _attempt(lambda: str(type(error).__name__), "an exception")
+
+
+def message(error):
+    return _attempt(lambda: shorten(str(error), _LONGEST), "(its text could not be made)")
+
+
+def line(error):
+    return "%s: %s" % (name(error), message(error))
+
+
+def _traceback(error):
+    import traceback
+
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_SHIM):
+        trace = trace.tb_next
+    lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
+    return shorten("".join(lines), _LONGEST)
+
+
+def _log(info, job_id):
     log = RunPodLogger()
     log.error("Captured Handler Exception", job_id)
-    log.error(json.dumps(info, indent=4))
-    return Outcome(None, json.dumps(info), flags)
+    log.error(dumps(info, indent=4))
+
+
+def _attempt(make, otherwise=None):
+    try:
+        return make()
+    except BaseException:
+        return otherwise

@@ -41,8 +41,7 @@ def _from_another_process(path, job_id, data):
 
     name = str(job_id).encode("utf-8", "replace")
     try:
-        connection = frames.Connection(path)
-        connection.sock.settimeout(_ACK_SECONDS)
+        connection = frames.Connection(path, _ACK_SECONDS)
         connection.send(frames.PROGRESS_OF, len(name), name, data)
         connection.receive()
         connection.close()

@@ -14,6 +14,8 @@ from . import outcome
 
 _GENERATOR_COROUTINE = 0x100  # inspect.CO_ITERABLE_COROUTINE
 
+AGAIN = object()  # in place of a value: the call failed since it was not made inside an event loop
+
 
 class Job:
     """A job between its JOB frame and its DONE frame."""
@@ -34,8 +36,11 @@ class Job:
     def parse(self):
         # Broken UTF-8 in an input is the client's; it must not cost the worker.
         self.input = loads(str(self.raw, "utf-8", "replace"))
-        self.raw = None
         self.id = self.input.get("id")
+
+    def log_batch(self):
+        """Let the log lines of this thread or task name the job's batch, if it has one."""
+        return rp_logger._set_batch_id(self.input.get("batchId"))
 
     def credit(self):
         self.credits.put(None)
@@ -55,21 +60,26 @@ class Runner:
     def __init__(self, handler, aggregate=False, refresh=False, debug=None):
         self.handler, self.aggregate, self.debug = handler, aggregate, debug
         self.flags = outcome.REFRESH if refresh else 0
+        self.known = False  # a call has come back, so what its first one needed has been found out
 
     def call(self, job, link, streams=True):
         """Run a job as far as it goes without an event loop.
 
-        Returns None when the job has ended, else what is still to be awaited or iterated:
-        also a plain iterator if streams is false.
+        Returns None when the job has ended, else what is still to be awaited or iterated, or AGAIN.
+        streams is false inside an event loop: a plain iterator is then returned too.
         """
+        batch = None
         try:
             if job.cancelled:
                 self.end(job, link, outcome.Outcome(flags=outcome.CANCELLED))
                 return None
             job.parse()
+            if self.known or not streams:
+                job.raw = None  # it may be large, and this is the only call
             link.opened(job)
-            rp_logger.set_batch(job.input.get("batchId"))
+            batch = job.log_batch()
             value = self.handler(job.input)
+            self.known = True
             if needs_loop(value):
                 return value
             if not is_stream(value):
@@ -81,7 +91,12 @@ class Runner:
         except (SystemExit, KeyboardInterrupt):
             raise  # as ever, they end the program
         except BaseException as error:
+            if streams and not self.known and _asks_for_loop(error):
+                return AGAIN
             self.end(job, link, outcome.of_exception(error, job.id))
+        finally:
+            if batch:
+                rp_logger._reset_batch_id(batch)
         return None
 
     def stream(self, job, link, items):
@@ -127,6 +142,14 @@ def needs_loop(value):
     )
 
 
+def _asks_for_loop(error):
+    """Is it what asyncio raises where something needs a running event loop, and there is none?"""
+    text = error.args[0] if type(error) is RuntimeError and error.args else None
+    return isinstance(text, str) and (
+        text == "no running event loop" or text.startswith("There is no current event loop")
+    )
+
+
 def is_stream(value):
     return hasattr(type(value), "__next__")
 
@@ -136,4 +159,4 @@ def close(items):
     try:
         getattr(items, "close", bool)()
     except Exception as error:
-        rp_logger.RunPodLogger().warn("The generator failed while it was closed: %r" % error)
+        rp_logger.RunPodLogger().warn("The generator failed while it was closed. " + outcome.line(error))

@@ -5,17 +5,30 @@ from json import JSONEncoder
 _encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _DEEPEST = 5000
 
+LIMIT = 64 << 20  # far above what the platform takes, far below what ends the connection
+
 
 class NotJSON(ValueError):
-    """A value that has no JSON form; its text names the path and the type."""
+    """A value that cannot be sent; its text names the path and the type, or the size."""
 
 
 def encode(value, root):
     """The value as UTF-8 JSON."""
     try:
-        return _encode(value).encode()
+        data = _encode(value).encode()
     except Exception as error:
         raise NotJSON(_explain(value, root, error)) from None
+    return within_limit(data, root)
+
+
+def within_limit(data, root):
+    if len(data) > LIMIT:
+        raise NotJSON(too_large("the result" if root == "output" else root, len(data)))
+    return data
+
+
+def too_large(what, size):
+    return "%s is too large: %d bytes, the limit is %d" % (what, size, LIMIT)
 
 
 def text(value):

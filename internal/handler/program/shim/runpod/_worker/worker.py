@@ -10,8 +10,8 @@ import sys
 import threading
 import time
 
-from ..serverless.modules.rp_logger import RunPodLogger
-from . import frames, signals, strict
+from ..serverless.modules.rp_logger import RunPodLogger, shorten
+from . import frames, outcome, signals, strict
 from .runner import Job
 
 current = None  # the Worker of this process, once it serves
@@ -167,9 +167,9 @@ class Worker:
     def _ask_modifier(self, number, current_value):
         def ask():
             try:
-                answer = {"value": strict.text(self.config.modifier(current_value))}
+                answer = {"value": shorten(strict.text(self.config.modifier(current_value)))}
             except BaseException as error:
-                answer = {"error": "%s: %s" % (type(error).__name__, error)}
+                answer = {"error": outcome.line(error)}
             self._reply(number, answer)
 
         # Where there is a loop the function runs beside no handler code, as ever. Else it gets a
@@ -219,7 +219,7 @@ class Worker:
 
 def failure(error):
     """What went wrong with a fitness check, for the worker."""
-    return {"type": type(error).__name__, "message": str(error)}
+    return {"type": outcome.name(error), "message": outcome.message(error)}
 
 
 async def _wait_for(value):

@@ -12,18 +12,25 @@ _DEFAULT = "DEBUG"
 _batch_id = ContextVar("runpod_batch_id", default=None)
 
 
-def set_batch(batch_id):
-    """Name the batch of the present job, which its lines then carry."""
-    _batch_id.set(batch_id)
+# The names are those of the package, whose other modules import them.
+
+
+def _set_batch_id(batch_id):
+    """Name the batch of the present job, which its lines then carry. Returns what undoes it."""
+    return _batch_id.set(batch_id)
+
+
+def _reset_batch_id(token):
+    _batch_id.reset(token)
 
 
 def _validate_log_level(level):
     if isinstance(level, str):
-        name = level.strip().upper()
-        if name.isdigit():
-            level = int(name)
-        elif _ALIASES.get(name, name) in LOG_LEVELS:
-            return _ALIASES.get(name, name)
+        level = level.strip().upper()
+        if level.isdigit():
+            level = int(level)
+        elif _ALIASES.get(level, level) in LOG_LEVELS:
+            return _ALIASES.get(level, level)
     if isinstance(level, int) and 0 <= level < len(LOG_LEVELS):
         return LOG_LEVELS[level]
     raise ValueError("Invalid debug level: %s" % level)
@@ -54,7 +61,7 @@ class RunPodLogger:
         batch_id = _batch_id.get()
         if batch_id:
             message = "[batchId=%s] %s" % (batch_id, message)
-        write(_format(_shorten(message), message_level, job_id))
+        write(_format(shorten(message), message_level, job_id))
 
     def secret(self, secret_name, secret):
         """Note that there is a secret. Nothing of it is shown, not even its length."""
@@ -80,12 +87,12 @@ class RunPodLogger:
         self.log(message, "TRACE", request_id)
 
 
-def _shorten(message):
+def shorten(message, limit=MAX_MESSAGE_LENGTH):
     """Cut the middle out of a long message."""
-    if len(message) <= MAX_MESSAGE_LENGTH:
+    if len(message) <= limit:
         return message
-    half = MAX_MESSAGE_LENGTH // 2
-    note = "\n...TRUNCATED %d CHARACTERS...\n" % (len(message) - MAX_MESSAGE_LENGTH)
+    half = limit // 2
+    note = "\n...TRUNCATED %d CHARACTERS...\n" % (len(message) - limit)
     return message[:half] + note + message[-half:]
 
 
@@ -103,15 +110,15 @@ def _format(message, level, job_id):
 
 def write(line):
     """One write per line, so that threads do not mix. A log line must never cost a job."""
-    out = sys.stdout
     try:
+        out = sys.stdout
         try:
             out.write(line + "\n")
         except UnicodeEncodeError:
             out.write(line.encode("ascii", "backslashreplace").decode() + "\n")
         out.flush()
-    except (AttributeError, OSError, ValueError):
-        pass  # the program closed its stdout
+    except Exception:
+        pass  # the program closed its stdout, or put something in its place that takes no text
 
 
 def _level_of_environment():
