@@ -94,6 +94,12 @@ func (d *doors) fill() error {
 
 func (d *doors) socket() string { return filepath.Join(d.dir, "s") }
 
+// found reports whether a process below the program has imported the shim.
+func (d *doors) found() bool {
+	_, err := os.Stat(filepath.Join(d.dir, "found"))
+	return err == nil
+}
+
 func (d *doors) remove() { _ = os.RemoveAll(d.dir) } // at worst a few files stay in a temporary directory
 
 const socketVariable = "RUNPODCTL_WORKER_SOCKET"
