@@ -26,7 +26,10 @@ func (e *SetupError) Unwrap() error { return e.Err }
 const maxSocketPath = 103
 
 // doors is the private directory of a program: the shim's package and the socket.
-type doors struct{ dir string }
+type doors struct {
+	dir  string
+	held *os.File // the lock on it; nil where there are none
+}
 
 // unpack writes the shim to a directory that only this user can enter.
 func unpack() (*doors, error) {
@@ -49,11 +52,13 @@ func unpackBelow(base string) (*doors, error) {
 	if strings.ContainsRune(base, os.PathListSeparator) {
 		return nil, fmt.Errorf("%s: a path with %q cannot stand in PYTHONPATH; set TMPDIR to another one", base, os.PathListSeparator)
 	}
-	dir, err := os.MkdirTemp(base, "runpodctl-worker-") // mode 0700
+	sweep(base)
+	dir, err := os.MkdirTemp(base, dirPrefix) // mode 0700
 	if err != nil {
 		return nil, err
 	}
-	d := &doors{dir}
+	d := &doors{dir: dir}
+	d.lock()
 	if err := d.fill(); err != nil {
 		d.remove()
 		return nil, err
@@ -100,7 +105,10 @@ func (d *doors) found() bool {
 	return err == nil
 }
 
-func (d *doors) remove() { _ = os.RemoveAll(d.dir) } // at worst a few files stay in a temporary directory
+func (d *doors) remove() {
+	_ = os.RemoveAll(d.dir) // at worst a few files stay in a temporary directory
+	_ = d.held.Close()
+}
 
 const socketVariable = "RUNPODCTL_WORKER_SOCKET"
 
