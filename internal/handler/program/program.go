@@ -124,7 +124,7 @@ func (p *Program) launch() error {
 	}
 	p.proc, err = proc.Start(proc.Options{
 		Args: p.opts.Args, Dir: p.opts.Dir, Env: p.doors.environment(env, p.opts.WorkerID),
-		Stdout: p.opts.Stdout, Stderr: p.opts.Stderr,
+		Mark: p.doors.mark(), Stdout: p.opts.Stdout, Stderr: p.opts.Stderr,
 	})
 	if err != nil {
 		_ = p.listener.Close()

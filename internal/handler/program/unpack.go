@@ -112,6 +112,9 @@ func (d *doors) remove() {
 
 const socketVariable = "RUNPODCTL_WORKER_SOCKET"
 
+// mark is the entry of the environment that nobody but the program and its descendants has.
+func (d *doors) mark() string { return socketVariable + "=" + d.socket() }
+
 // environment is the program's: what it had, with the shim first on its module path.
 func (d *doors) environment(env []string, workerID string) []string {
 	path := filepath.Join(d.dir, "shim")
@@ -124,7 +127,7 @@ func (d *doors) environment(env []string, workerID string) []string {
 			out = append(out, entry)
 		}
 	}
-	out = append(out, "PYTHONPATH="+path, socketVariable+"="+d.socket(), "PYTHONUNBUFFERED=1")
+	out = append(out, "PYTHONPATH="+path, d.mark(), "PYTHONUNBUFFERED=1")
 	if workerID != "" {
 		out = append(out, "RUNPOD_POD_ID="+workerID)
 	}
