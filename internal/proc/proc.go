@@ -21,6 +21,7 @@ type Options struct {
 	Args   []string  // the command; its first word is looked up in PATH
 	Env    []string  // nil: the environment of this process
 	Dir    string    // empty: the working directory of this process
+	Mark   string    // an entry of Env that is this program's alone: a Stop also ends who has it and left the group
 	Stdout io.Writer // nil: discarded, as with Stderr; both are written as bytes arrive
 	Stderr io.Writer
 }
@@ -31,6 +32,7 @@ type Options struct {
 // the thread that forked, not the process, and the Go runtime ends threads at will.
 type Process struct {
 	cmd    *exec.Cmd
+	mark   string
 	tail   tail
 	exited chan struct{}
 
@@ -46,7 +48,7 @@ func Start(o Options) (*Process, error) {
 	if len(o.Args) == 0 {
 		return nil, errors.New("no command to run")
 	}
-	p := &Process{exited: make(chan struct{})}
+	p := &Process{mark: o.Mark, exited: make(chan struct{})}
 	p.cmd = exec.Command(o.Args[0], o.Args[1:]...) //nolint:gosec // the command is the user's own
 	p.cmd.Env, p.cmd.Dir = o.Env, o.Dir
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -74,6 +74,19 @@ func helper(mode string) {
 		if mode == "leave a stubborn child" {
 			time.Sleep(200 * time.Millisecond)
 		}
+	case "leave daemons":
+		for _, mode := range []string{"sleep", "stubborn"} {
+			daemon := exec.Command(os.Args[0])
+			daemon.Env = append(os.Environ(), modeVariable+"="+mode)
+			daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			daemon.Stdout = os.Stdout
+			if err := daemon.Start(); err != nil {
+				panic(err)
+			}
+			fmt.Println("daemon", daemon.Process.Pid)
+		}
+		fmt.Println("all left")
+		time.Sleep(time.Minute)
 	case "sleep":
 		time.Sleep(time.Minute)
 	}
@@ -217,6 +230,41 @@ func TestStop(t *testing.T) {
 			_, err := fmt.Sscanf(out.String()[strings.Index(out.String(), "child"):], "child %d", &pid)
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 5*time.Second, 10*time.Millisecond)
+		}
+	})
+	t.Run("ends who left the group", func(t *testing.T) {
+		if _, err := os.Stat("/proc/self/environ"); err != nil {
+			t.Skip("only Linux shows the environment of a process")
+		}
+		run := func(mark string) (*proc.Process, []int) {
+			out := &buffer{}
+			p, err := proc.Start(proc.Options{
+				Args: []string{os.Args[0]}, Stdout: out, Mark: mark,
+				Env: append(os.Environ(), modeVariable+"=leave daemons", "GORACE=atexit_sleep_ms=0", mark),
+			})
+			require.NoError(t, err)
+			out.wait(t, "ready") // of the second one
+			out.wait(t, "all left")
+			var pids []int
+			for line := range strings.Lines(out.String()) {
+				var pid int
+				if n, _ := fmt.Sscanf(line, "daemon %d", &pid); n == 1 {
+					pids = append(pids, pid)
+				}
+			}
+			require.Len(t, pids, 2)
+			return p, pids
+		}
+		p, daemons := run("PROC_TEST_MARK=1")
+		other, others := run("PROC_TEST_MARK=11")
+		require.NoError(t, p.Stop(within(t, 300*time.Millisecond)))
+		for i := range daemons {
+			require.False(t, proc.Alive(daemons[i]))
+			require.True(t, proc.Alive(others[i]), "of another program")
+		}
+		require.NoError(t, other.Stop(within(t, 0)))
+		for _, pid := range others {
+			require.False(t, proc.Alive(pid))
 		}
 	})
 	t.Run("twice and late", func(t *testing.T) {

@@ -34,16 +34,16 @@ func (p *Process) Signal(sig unix.Signal) error {
 	return fmt.Errorf("send %s to process group %d: %w", unix.SignalName(sig), p.Pid(), err)
 }
 
-// Stop ends the whole group: TERM, then KILL for what is left when ctx ends. It returns when the
-// program has been reaped and its group is gone.
+// Stop ends the whole group, and who left it: TERM, then KILL for what is left when ctx ends. It returns
+// when the program has been reaped and its descendants are gone.
 func (p *Process) Stop(ctx context.Context) error {
-	if err := p.Signal(unix.SIGTERM); err != nil {
+	if err := p.signalAll(unix.SIGTERM); err != nil {
 		return err
 	}
 	if p.gone(ctx) {
 		return nil
 	}
-	if err := p.Signal(unix.SIGKILL); err != nil {
+	if err := p.signalAll(unix.SIGKILL); err != nil {
 		return err
 	}
 	reap, cancel := context.WithTimeout(context.WithoutCancel(ctx), reapTime)
@@ -51,10 +51,17 @@ func (p *Process) Stop(ctx context.Context) error {
 	if p.gone(reap) {
 		return nil
 	}
-	return fmt.Errorf("process group %d is still there after a KILL", p.Pid())
+	return fmt.Errorf("process group %d, or who left it, is still there after a KILL", p.Pid())
 }
 
-// gone waits until the program has been reaped and no member of its group is left.
+func (p *Process) signalAll(sig unix.Signal) error {
+	for _, pid := range marked(p.mark, p.Pid()) {
+		_ = unix.Kill(pid, sig) // it may have ended since
+	}
+	return p.Signal(sig)
+}
+
+// gone waits until the program has been reaped, and nobody of its group or with its mark is left.
 func (p *Process) gone(ctx context.Context) bool {
 	select {
 	case <-p.exited:
@@ -66,7 +73,7 @@ func (p *Process) gone(ctx context.Context) bool {
 		p.empty = p.empty || !groupAlive(p.Pid())
 		empty := p.empty
 		p.mu.Unlock()
-		if empty {
+		if empty && len(marked(p.mark, p.Pid())) == 0 {
 			return true
 		}
 		select {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"runpodctl-worker/internal/proc"
@@ -9,11 +10,12 @@ import (
 
 // ExitError is the end of a program.
 type ExitError struct {
-	State proc.State
-	Early bool     // it ended before it called start()
-	Local bool     // it ran one job by itself, for its own --test_input
-	Fault error    // what it did that made an end necessary
-	Tail  []string // the last lines of its output
+	State  proc.State
+	Early  bool     // it ended before it called start()
+	Hidden bool     // it was early because it could not see the shim
+	Local  bool     // it ran one job by itself, for its own --test_input
+	Fault  error    // what it did that made an end necessary
+	Tail   []string // the last lines of its output
 }
 
 func (e *ExitError) Error() string {
@@ -23,6 +25,8 @@ func (e *ExitError) Error() string {
 		text += " because " + e.Fault.Error()
 	case e.Local:
 		text += " after the job of its own --test_input"
+	case e.Hidden:
+		text += " since it did not find runpod: " + hides
 	case e.Early && e.State.Code == 0:
 		text += ` before it called runpod.serverless.start(): end the file with ` +
 			`runpod.serverless.start({"handler": handler}), or name the function as in --handler handler.py:handler`
@@ -31,6 +35,9 @@ func (e *ExitError) Error() string {
 	}
 	return text
 }
+
+// hides is why a program may not come to the shim.
+const hides = "python -I and -E, or a script that overwrites PYTHONPATH, hide the worker's runpod package from it"
 
 // Report is the message with the last lines of the program's output.
 func (e *ExitError) Report() string {
@@ -61,7 +68,10 @@ func (p *Program) reason() error {
 	default: // it survived even a KILL
 		return p.fault
 	}
+	tail := p.proc.Tail()
+	missed := func(line string) bool { return strings.HasSuffix(line, "No module named 'runpod'") }
 	return &ExitError{
-		State: p.proc.State(), Early: !p.claimed, Local: p.local, Fault: p.fault, Tail: p.proc.Tail(),
+		State: p.proc.State(), Early: !p.claimed, Local: p.local, Fault: p.fault, Tail: tail,
+		Hidden: !p.doors.found() && slices.ContainsFunc(tail, missed),
 	}
 }

@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -190,6 +191,44 @@ func TestStartIsStopped(t *testing.T) {
 	_, err := program.New(o).Start(ctx)
 	require.ErrorIs(t, err, context.DeadlineExceeded, out)
 	require.Less(t, time.Since(begin), 10*time.Second)
+}
+
+// Who waits in vain learns whether the program ever came here.
+func TestStartInVain(t *testing.T) {
+	const found, lost = "the program has not called start() yet: ", "python -I and -E, or a script that overwrites PYTHONPATH, hide the worker's runpod package from it: "
+	tests := []struct {
+		name, want string
+		args       []string
+	}{
+		{"loading", found, []string{"python3", "-c", "import runpod, time; print('waits'); time.sleep(60)"}},
+		{"isolated", lost, []string{"python3", "-I", "-c", "import time; print('waits', flush=True); time.sleep(60)"}},
+		{"without environment", lost, []string{"python3", "-E", "-c", "import time; print('waits', flush=True); time.sleep(60)"}},
+		{"PYTHONPATH overwritten", lost, []string{"bash", "-c", `PYTHONPATH=/x python3 -c "
+try: import runpod.version
+except ImportError: pass
+import time; print('waits'); time.sleep(60)"`}},
+		{"no Python at all", lost, []string{"bash", "-c", "echo waits; sleep 60"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o, out := options(t, program.Options{Args: tt.args})
+			ctx, cancel := context.WithCancelCause(t.Context())
+			tired := errors.New("tired of waiting")
+			go func() {
+				for range 3000 {
+					if strings.Contains(out.String(), "waits") {
+						break
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				cancel(tired)
+			}()
+			_, err := program.New(o).Start(ctx)
+			require.ErrorIs(t, err, tired)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
 }
 
 func TestStopEndsBusyPrograms(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/handler/program"
+	"runpodctl-worker/internal/proc"
 )
 
 const hello = `
@@ -265,6 +266,29 @@ runpod.serverless.start({"handler": handler})
 			}
 			c.shows(tt.shown)
 		})
+	}
+}
+
+// Nothing that the handler started outlives the program, wherever it went.
+func TestDaemonsEndWithTheProgram(t *testing.T) {
+	if _, err := os.Stat("/proc/self/environ"); err != nil {
+		t.Skip("only Linux shows the environment of a process")
+	}
+	c := startFile(t, write(t, `
+import subprocess, runpod
+def handler(job):
+    return [subprocess.Popen(["sleep", "60"], start_new_session=new).pid for new in (False, True)]
+runpod.serverless.start({"handler": handler})
+`))
+	out, _ := c.do(`{}`)
+	var pids []int
+	require.NoError(t, json.Unmarshal(out.Output, &pids))
+	for _, pid := range pids {
+		require.True(t, proc.Alive(pid))
+	}
+	c.stop()
+	for _, pid := range pids {
+		require.False(t, proc.Alive(pid))
 	}
 }
 

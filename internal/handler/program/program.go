@@ -99,10 +99,13 @@ func (p *Program) Start(ctx context.Context) (protocol.Ready, error) {
 		_ = p.Stop(ctx) // it has ended: only its directory is left to remove
 		return protocol.Ready{}, p.Err()
 	case <-ctx.Done():
+		text := "the program has not called start() yet"
+		if !p.doors.found() {
+			text = "the program has not imported runpod yet; if it should have by now: " + hides
+		}
 		now, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		cancel()
-		return protocol.Ready{}, errors.Join(
-			fmt.Errorf("the program has not called start() yet: %w", context.Cause(ctx)), p.Stop(now))
+		return protocol.Ready{}, errors.Join(fmt.Errorf("%s: %w", text, context.Cause(ctx)), p.Stop(now))
 	}
 }
 
@@ -121,7 +124,7 @@ func (p *Program) launch() error {
 	}
 	p.proc, err = proc.Start(proc.Options{
 		Args: p.opts.Args, Dir: p.opts.Dir, Env: p.doors.environment(env, p.opts.WorkerID),
-		Stdout: p.opts.Stdout, Stderr: p.opts.Stderr,
+		Mark: p.doors.mark(), Stdout: p.opts.Stdout, Stderr: p.opts.Stderr,
 	})
 	if err != nil {
 		_ = p.listener.Close()

@@ -26,7 +26,10 @@ func (e *SetupError) Unwrap() error { return e.Err }
 const maxSocketPath = 103
 
 // doors is the private directory of a program: the shim's package and the socket.
-type doors struct{ dir string }
+type doors struct {
+	dir  string
+	held *os.File // the lock on it; nil where there are none
+}
 
 // unpack writes the shim to a directory that only this user can enter.
 func unpack() (*doors, error) {
@@ -49,11 +52,13 @@ func unpackBelow(base string) (*doors, error) {
 	if strings.ContainsRune(base, os.PathListSeparator) {
 		return nil, fmt.Errorf("%s: a path with %q cannot stand in PYTHONPATH; set TMPDIR to another one", base, os.PathListSeparator)
 	}
-	dir, err := os.MkdirTemp(base, "runpodctl-worker-") // mode 0700
+	sweep(base)
+	dir, err := os.MkdirTemp(base, dirPrefix) // mode 0700
 	if err != nil {
 		return nil, err
 	}
-	d := &doors{dir}
+	d := &doors{dir: dir}
+	d.lock()
 	if err := d.fill(); err != nil {
 		d.remove()
 		return nil, err
@@ -94,9 +99,21 @@ func (d *doors) fill() error {
 
 func (d *doors) socket() string { return filepath.Join(d.dir, "s") }
 
-func (d *doors) remove() { _ = os.RemoveAll(d.dir) } // at worst a few files stay in a temporary directory
+// found reports whether a process below the program has imported the shim.
+func (d *doors) found() bool {
+	_, err := os.Stat(filepath.Join(d.dir, "found"))
+	return err == nil
+}
+
+func (d *doors) remove() {
+	_ = os.RemoveAll(d.dir) // at worst a few files stay in a temporary directory
+	_ = d.held.Close()
+}
 
 const socketVariable = "RUNPODCTL_WORKER_SOCKET"
+
+// mark is the entry of the environment that nobody but the program and its descendants has.
+func (d *doors) mark() string { return socketVariable + "=" + d.socket() }
 
 // environment is the program's: what it had, with the shim first on its module path.
 func (d *doors) environment(env []string, workerID string) []string {
@@ -110,7 +127,7 @@ func (d *doors) environment(env []string, workerID string) []string {
 			out = append(out, entry)
 		}
 	}
-	out = append(out, "PYTHONPATH="+path, socketVariable+"="+d.socket(), "PYTHONUNBUFFERED=1")
+	out = append(out, "PYTHONPATH="+path, d.mark(), "PYTHONUNBUFFERED=1")
 	if workerID != "" {
 		out = append(out, "RUNPOD_POD_ID="+workerID)
 	}

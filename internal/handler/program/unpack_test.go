@@ -44,7 +44,7 @@ func TestUnpack(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	d := &doors{"/private"}
+	d := &doors{dir: "/private"}
 	for _, tt := range []struct {
 		name        string
 		env         []string

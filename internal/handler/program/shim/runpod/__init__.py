@@ -12,6 +12,7 @@ _imported = time.perf_counter()
 
 from ._worker import lazy  # noqa: E402
 
+lazy.tell()
 __path__ = lazy.extended(__path__, __name__)
 sys.meta_path.append(lazy.Missing)
 
