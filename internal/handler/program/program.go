@@ -96,6 +96,11 @@ func (p *Program) Start(ctx context.Context) (protocol.Ready, error) {
 	case h := <-p.ready:
 		return h.ready(), nil
 	case <-p.exited:
+		select {
+		case h := <-p.ready: // it was ready once: its end is for Exited to tell
+			return h.ready(), nil
+		default:
+		}
 		_ = p.Stop(ctx) // it has ended: only its directory is left to remove
 		return protocol.Ready{}, p.Err()
 	case <-ctx.Done():
