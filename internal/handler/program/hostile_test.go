@@ -74,9 +74,9 @@ func TestTrueEnd(t *testing.T) {
 	}{
 		{"frames unread", []string{"python3", "-c", raw + "hello(); data.recv(1); os._exit(3)"}, "the program ended (exit code 3)", ""},
 		{"frames unread, killed", []string{"python3", "-c", raw + "hello(); data.recv(1); os.kill(os.getpid(), 9)"}, "the program ended (killed by SIGKILL, likely out of memory)", ""},
-		{"half a frame", []string{"python3", "-c", raw + `hello(); data.sendall(frame(19, 1, b"0123456789")[:12]); os._exit(7)`}, "the program ended (exit code 7)", ""},
-		{"half a header", []string{"python3", "-c", raw + `hello(); data.sendall(frame(19, 1)[:3]); os._exit(7)`}, "the program ended (exit code 7)", ""},
-		{"half a frame on control", []string{"python3", "-c", raw + `hello(); control.sendall(frame(49, 1, b"{}")[:-1]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"half a frame", []string{"python3", "-c", raw + `hello(); data.recv(1); data.sendall(frame(19, 1, b"0123456789")[:12]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"half a header", []string{"python3", "-c", raw + `hello(); data.recv(1); data.sendall(frame(19, 1)[:3]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"half a frame on control", []string{"python3", "-c", raw + `hello(); data.recv(1); control.sendall(frame(49, 1, b"{}")[:-1]); os._exit(7)`}, "the program ended (exit code 7)", ""},
 		{"start in a loop, async", []string{"python3", "-c", `
 import asyncio, runpod
 async def handler(job): pass
