@@ -164,14 +164,15 @@ func TestEndsBeforeStart(t *testing.T) {
 		message    string
 		shown      string
 	}{
-		{"import error", "import nonsense", 1, "exit code 1) before it called", "ModuleNotFoundError: No module named 'nonsense'"},
-		{"import error of its own", "import runpod, nonsense", 1, "exit code 1) before it called", "ModuleNotFoundError: No module named 'nonsense'"},
+		{"import error", "import nonsense", 1, "exit code 1) before it was ready", "ModuleNotFoundError: No module named 'nonsense'"},
+		{"import error of its own", "import runpod, nonsense", 1, "exit code 1) before it was ready", "ModuleNotFoundError: No module named 'nonsense'"},
 		{
 			"isolated", "import os, sys; sys.flags.isolated or os.execv(sys.executable, [sys.executable, '-I', __file__])\nimport runpod", 1,
 			"since it did not find runpod: python -I and -E, or a script that overwrites PYTHONPATH, hide", "No module named 'runpod'",
 		},
 		{"no start", "def handler(job): pass", 0, "or name the function as in --handler handler.py:handler", ""},
 		{"no handler", "import runpod; runpod.serverless.start({})", 1, "exit code 1", `start() needs a function under "handler", got None`},
+		{"no dict", "import runpod; runpod.serverless.start(print)", 1, "exit code 1", `start() takes a dict, as in start({"handler": handler}), not a builtin_function_or_method`},
 		{
 			"jobs_fetcher", "import runpod; runpod.serverless.start({'handler': print, 'jobs_fetcher': print})",
 			1, "exit code 1", "start(): 'jobs_fetcher' is not supported here",

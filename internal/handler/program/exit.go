@@ -31,7 +31,7 @@ func (e *ExitError) Error() string {
 		text += ` before it called runpod.serverless.start(): end the file with ` +
 			`runpod.serverless.start({"handler": handler}), or name the function as in --handler handler.py:handler`
 	case e.Early:
-		text += " before it called runpod.serverless.start()"
+		text += " before it was ready for jobs"
 	}
 	return text
 }

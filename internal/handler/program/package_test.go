@@ -92,6 +92,7 @@ func TestAbsentPackage(t *testing.T) {
 		{"from import", `exec("from runpod import Endpoint")`, "", "runpod.endpoint is part of the full runpod package, which is not installed: pip install runpod"},
 		{"upload", `exec("from runpod.serverless.utils.rp_upload import upload_image")`, "", "pip install runpod"},
 		{"from utils", `exec("from runpod.serverless.utils import upload_file_to_bucket")`, "", "pip install runpod"},
+		{"a module of utils", `exec("from runpod.serverless.utils import rp_upload")`, "", "runpod.serverless.utils.rp_upload is part of the full runpod package, which is not installed: pip install runpod"},
 		{"VolumeCache", `exec("from runpod.serverless import VolumeCache")`, "", "pip install runpod"},
 		{"try and go on", `exec("try: import runpod.serverless.utils.rp_upload\nexcept ImportError: pass")`, "null", ""},
 		{"helpers", `exec("from runpod.serverless.utils import rp_cleanup, rp_cuda, rp_debugger, rp_validator\nfrom runpod.serverless.modules import rp_http, rp_ping, rp_progress, rp_logger")`, "null", ""},

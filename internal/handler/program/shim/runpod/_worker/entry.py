@@ -58,6 +58,11 @@ def start(config):
     if _is_reimport(sys._getframe(1).f_back):
         _say_second()
         return
+    if not isinstance(config, dict):
+        raise TypeError(
+            'runpod.serverless.start() takes a dict, as in start({"handler": handler}), not a %s'
+            % type(config).__name__
+        )
     if before:
         before(config)
     config["reference_counter_start"] = time.perf_counter()

@@ -3,6 +3,13 @@
 import os
 import sys
 
+# Modules of the full package. Importing one from its package, as in `from runpod.serverless.utils import rp_upload`, asks
+# for an attribute first; only an error that is no AttributeError gets through to whoever reads it.
+_FULL = frozenset(
+    "api cli endpoint error http_client user_agent worker rp_download rp_upload rp_model_cache rp_ssrf rp_volume_cache "
+    "rp_fastapi rp_gpu_fitness rp_handler rp_job rp_local rp_scale rp_system_fitness rp_tips worker_state".split()
+)
+
 _SHIM = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
@@ -43,7 +50,7 @@ def attributes(package, names):
         except ModuleNotFoundError as error:
             if not (error.name or "").startswith("runpod"):
                 raise  # a dependency of the installed package is missing: its name says so
-            if module is None:
+            if module is None and (name not in _FULL or installed()):
                 raise AttributeError("module %r has no attribute %r" % (package, name)) from None
             raise
 
