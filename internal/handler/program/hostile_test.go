@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/handler/program"
+	"runpodctl-worker/internal/protocol"
 )
 
 // A program that speaks the protocol by hand, and badly. It says hello, then does its worst when a
@@ -74,9 +75,9 @@ func TestTrueEnd(t *testing.T) {
 	}{
 		{"frames unread", []string{"python3", "-c", raw + "hello(); data.recv(1); os._exit(3)"}, "the program ended (exit code 3)", ""},
 		{"frames unread, killed", []string{"python3", "-c", raw + "hello(); data.recv(1); os.kill(os.getpid(), 9)"}, "the program ended (killed by SIGKILL, likely out of memory)", ""},
-		{"half a frame", []string{"python3", "-c", raw + `hello(); data.sendall(frame(19, 1, b"0123456789")[:12]); os._exit(7)`}, "the program ended (exit code 7)", ""},
-		{"half a header", []string{"python3", "-c", raw + `hello(); data.sendall(frame(19, 1)[:3]); os._exit(7)`}, "the program ended (exit code 7)", ""},
-		{"half a frame on control", []string{"python3", "-c", raw + `hello(); control.sendall(frame(49, 1, b"{}")[:-1]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"half a frame", []string{"python3", "-c", raw + `hello(); data.recv(1); data.sendall(frame(19, 1, b"0123456789")[:12]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"half a header", []string{"python3", "-c", raw + `hello(); data.recv(1); data.sendall(frame(19, 1)[:3]); os._exit(7)`}, "the program ended (exit code 7)", ""},
+		{"half a frame on control", []string{"python3", "-c", raw + `hello(); data.recv(1); control.sendall(frame(49, 1, b"{}")[:-1]); os._exit(7)`}, "the program ended (exit code 7)", ""},
 		{"start in a loop, async", []string{"python3", "-c", `
 import asyncio, runpod
 async def handler(job): pass
@@ -90,7 +91,14 @@ asyncio.run(main())`}, "the program ended (exit code 1)", "asyncio.run() cannot 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := start(t, program.Options{Args: tt.args})
+			o, out := options(t, program.Options{Args: tt.args})
+			p := program.New(o)
+			c := &child{p, t, protocol.Ready{}, out}
+			defer c.stop()
+			if _, err := c.Start(t.Context()); err != nil {
+				require.EqualError(t, err, tt.end)
+				return // it was gone before it was seen to be ready
+			}
 			var jobs sync.WaitGroup
 			for i := range 3 {
 				jobs.Go(func() {
