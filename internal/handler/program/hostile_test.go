@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/handler/program"
+	"runpodctl-worker/internal/protocol"
 )
 
 // A program that speaks the protocol by hand, and badly. It says hello, then does its worst when a
@@ -90,7 +91,14 @@ asyncio.run(main())`}, "the program ended (exit code 1)", "asyncio.run() cannot 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := start(t, program.Options{Args: tt.args})
+			o, out := options(t, program.Options{Args: tt.args})
+			p := program.New(o)
+			c := &child{p, t, protocol.Ready{}, out}
+			defer c.stop()
+			if _, err := c.Start(t.Context()); err != nil {
+				require.EqualError(t, err, tt.end)
+				return // it was gone before it was seen to be ready
+			}
 			var jobs sync.WaitGroup
 			for i := range 3 {
 				jobs.Go(func() {
