@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strings"
+	"sync"
+
+	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/protocol"
+)
+
+// serveWorkers runs the workers of all endpoints until the lifecycle ends, or one cannot be kept running.
+func (s *session) serveWorkers(o serveOptions, base string, life lifecycle, log *slog.Logger) error {
+	var (
+		workers sync.WaitGroup
+		mu      sync.Mutex
+		errs    []error
+	)
+	life, endAll := life.branch()
+	defer endAll()
+	for _, endpoint := range o.endpoints {
+		for range o.workers {
+			host := s.localWorker(o, base, endpoint, log)
+			workers.Go(func() {
+				if err := host.keep(life); err != nil {
+					mu.Lock()
+					errs = append(errs, err)
+					mu.Unlock()
+					endAll()
+				}
+			})
+		}
+	}
+	workers.Wait()
+	return workerExit(errors.Join(errs...))
+}
+
+// localWorker is a worker of the local Runpod, whose environment is the one that the platform would give it.
+func (s *session) localWorker(o serveOptions, base, endpoint string, log *slog.Logger) *workerHost {
+	id := o.workerID
+	if id == "" {
+		id = randomID()
+	}
+	urls := workerURLs(base, endpoint)
+	lookup := config.Overlay(s.Lookup, platformEnv(urls, endpoint, id, o.emulator.WorkerKey))
+	platform, err := config.WorkerFrom(lookup)
+	if err != nil { // the flags were read with the same environment
+		panic(err)
+	}
+	env := append(s.Environ(), platformEnv(urls, endpoint, id, o.emulator.WorkerKey)...)
+	return &workerHost{
+		options: o.worker, platform: platform,
+		env:    append(env, config.LogFormat+"=text"),
+		stdout: s.Stdout, stderr: s.Stderr, log: log,
+		ready: func(ready protocol.Ready) {
+			if len(ready.Checks) > 0 {
+				log.Info(fmt.Sprintf("%d fitness check(s) registered, which only `run` runs: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))
+			}
+		},
+	}
+}
+
+// randomID has the form of the platform's worker ids.
+func randomID() string {
+	const letters, length = "abcdefghijklmnopqrstuvwxyz0123456789", 14
+	id := make([]byte, length)
+	for i := range id {
+		id[i] = letters[rand.IntN(len(letters))]
+	}
+	return string(id)
+}
