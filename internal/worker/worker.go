@@ -140,7 +140,7 @@ func (w *Worker) awaitReady() (protocol.Ready, error) {
 	ready, err := w.handler.Start(ctx)
 	close(started)
 	reminder.Wait()
-	if err != nil && ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, context.Cause(ctx)) {
 		err = context.Cause(ctx)
 	}
 	return ready, err
