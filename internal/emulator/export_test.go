@@ -29,7 +29,7 @@ func OpenAIInput(body string) (json.RawMessage, error) {
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)), nil)
 	c.SetParamNames("*")
 	c.SetParamValues("completions")
-	s, _, err := readOpenAI(c)
+	s, _, err := readOpenAI(c, int64(len(body)))
 	if err != nil {
 		return nil, err
 	}
