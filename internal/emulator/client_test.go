@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -212,6 +213,19 @@ func TestStream(t *testing.T) {
 		code, _ := r.call("POST", "/v2/local/job-stream/w1/"+id+"?isStream=false", `{"output":5}`)
 		require.Equal(t, 404, code, "a chunk after the end")
 	})
+}
+
+// Items are read once, so one who has gone takes none along.
+func TestAStreamReaderHasGone(t *testing.T) {
+	r := newRig(t, emulator.Options{})
+	id := r.run(`{"input":1}`)
+	require.Equal(t, id, r.take("w1"))
+	r.ok("POST", "/v2/local/job-stream/w1/"+id+"?isStream=false", `{"output":1}`)
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	_, _, err := r.try(gone, "GET", "/v2/local/stream/"+id, "")
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, `{"status":"IN_PROGRESS","stream":[{"output":1}]}`, r.ok("GET", "/v2/local/stream/"+id, ""))
 }
 
 func TestStreamOfAJobThatDoesNotStream(t *testing.T) {
