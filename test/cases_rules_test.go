@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,4 +133,36 @@ func TestSE02WhoMayCall(t *testing.T) {
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, row.status, resp.StatusCode, "%+v", row)
 	}
+}
+
+// SE-01: beyond this machine webhooks go to public addresses only, unless a flag says otherwise.
+func TestSE01WebhooksOfAnOpenServer(t *testing.T) {
+	t.Parallel()
+	visits := make(chan struct{}, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits <- struct{}{} }))
+	defer hook.Close()
+	open := []string{"--handler", "echo", "--host", "0.0.0.0", "--insecure"}
+	submit := func(s *server) {
+		var j job
+		s.call(http.MethodPost, "/runsync", `{"input":1,"webhook":"`+hook.URL+`"}`, &j)
+		require.Equal(t, "COMPLETED", j.Status, "the job has nothing to do with it")
+	}
+	strict := serve(t, open...)
+	submit(strict)
+	eventually(t, func() bool { return strings.Contains(strict.stderr.String(), "webhook refused: 127.0.0.1") }, "no word of the refusal")
+	require.Empty(t, visits)
+	submit(serve(t, append(open, "--allow-private-webhooks")...))
+	eventually(t, func() bool { return len(visits) == 1 }, "no webhook")
+}
+
+// Faults out of a file go wrong from the first call on.
+func TestFaultsFromAFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "faults.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("seed: 7\nrules:\n  - route: health\n    status: 503\n    times: 1\n"), 0o600))
+	server := serve(t, "--no-worker", "--faults", file)
+	_, err := server.tryHealth()
+	require.ErrorContains(t, err, "503")
+	_, err = server.tryHealth()
+	require.NoError(t, err)
 }

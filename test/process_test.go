@@ -93,9 +93,14 @@ func (p *process) signal(t *testing.T, sig syscall.Signal) {
 // wait returns the exit code.
 func (p *process) wait(t *testing.T) int {
 	t.Helper()
+	return p.waitFor(t, 2*patience)
+}
+
+func (p *process) waitFor(t *testing.T, limit time.Duration) int {
+	t.Helper()
 	select {
 	case <-p.gone:
-	case <-time.After(2 * patience):
+	case <-time.After(limit):
 		require.Fail(t, "still running", "stderr: %s", tail(p.stderr))
 	}
 	return p.cmd.ProcessState.ExitCode()

@@ -24,7 +24,7 @@ func withBatch(call func(*endpoint, echo.Context, *batch) error) func(*endpoint,
 
 func (ep *endpoint) createBatch(c echo.Context) error {
 	var submissions []*submission
-	if err := readBatchBody(c, &submissions); err != nil {
+	if err := ep.readBatchBody(c, &submissions); err != nil {
 		return err
 	}
 	b := newBatch(ep.opts.Now())
@@ -66,7 +66,7 @@ func (ep *endpoint) renameBatch(c echo.Context, b *batch) error {
 	var body struct {
 		Name string `json:"name"`
 	}
-	if err := readBatchBody(c, &body); err != nil {
+	if err := ep.readBatchBody(c, &body); err != nil {
 		return err
 	}
 	ep.batches.rename(b, body.Name)
@@ -77,7 +77,7 @@ func (ep *endpoint) addBatchRequests(c echo.Context, b *batch) error {
 	var body struct {
 		Requests []*submission `json:"requests"`
 	}
-	if err := readBatchBody(c, &body); err != nil {
+	if err := ep.readBatchBody(c, &body); err != nil {
 		return err
 	}
 	if err := ep.addRequests(b, body.Requests); err != nil {
@@ -123,8 +123,8 @@ func (ep *endpoint) sendBatchState(c echo.Context, b *batch) error {
 	return sendValue(c, batchState{v.ID, v.Status})
 }
 
-func readBatchBody(c echo.Context, into any) error {
-	body, err := server.ReadBody(c.Request(), protocol.MaxRunBody)
+func (ep *endpoint) readBatchBody(c echo.Context, into any) error {
+	body, err := server.ReadBody(c.Request(), ep.opts.MaxRun)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package emulator_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -214,6 +215,19 @@ func TestStream(t *testing.T) {
 	})
 }
 
+// Items are read once, so one who has gone takes none along.
+func TestAStreamReaderHasGone(t *testing.T) {
+	r := newRig(t, emulator.Options{})
+	id := r.run(`{"input":1}`)
+	require.Equal(t, id, r.take("w1"))
+	r.ok("POST", "/v2/local/job-stream/w1/"+id+"?isStream=false", `{"output":1}`)
+	gone, hangUp := context.WithCancel(t.Context())
+	hangUp()
+	_, _, err := r.try(gone, "GET", "/v2/local/stream/"+id, "")
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, `{"status":"IN_PROGRESS","stream":[{"output":1}]}`, r.ok("GET", "/v2/local/stream/"+id, ""))
+}
+
 func TestStreamOfAJobThatDoesNotStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, emulator.Options{})
@@ -332,6 +346,9 @@ func TestKeyAndPaths(t *testing.T) {
 		"unknown endpoint":   {"K", "GET", "/v2/third/health", 404, problem(404, "endpoint not found")},
 		"unknown, worker":    {"K", "GET", "/v2/third/job-take/w", 404, problem(404, "endpoint not found")},
 		"unknown route":      {"K", "GET", "/v2/first/nothing", 404, problem(404, "no such route")},
+		"realtime":           {"K", "POST", "/v2/first/realtime", 404, problem(404, "no such route")},
+		"metrics":            {"K", "GET", "/v2/first/metrics", 404, problem(404, "no such route")},
+		"logs":               {"K", "GET", "/v2/first/logs", 404, problem(404, "no such route")},
 		"wrong method":       {"K", "GET", "/v2/first/run", 405, problem(405, "this route is not called with GET")},
 		"unknown job":        {"K", "GET", "/v2/first/status/x", 404, problem(404, "job not found")},
 		"doubled slash":      {"K", "GET", "/v2//first//job-take/w", 204, ""},

@@ -40,6 +40,7 @@ type pathItem struct {
 type operation struct {
 	OperationID string
 	Parameters  []parameter
+	Responses   map[string]any
 }
 
 type parameter struct {
@@ -99,6 +100,18 @@ func TestDocumentIsWhole(t *testing.T) {
 			at = at.(map[string]any)[key]
 		}
 		require.NotNil(t, at, ref[1])
+	}
+}
+
+// Any call can be refused to a page from elsewhere, and those that have a rate limit for coming too often.
+func TestDocumentHasTheRefusals(t *testing.T) {
+	_, doc := newDocument(t, emulator.Options{})
+	for path, item := range doc.Paths {
+		for method, o := range item.operations() {
+			require.Contains(t, o.Responses, "403", "%s %s", method, path)
+			_, documented := o.Responses["429"]
+			require.Equal(t, emulator.HasRateLimit(path), documented, "%s %s: 429", method, path)
+		}
 	}
 }
 

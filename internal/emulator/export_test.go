@@ -18,12 +18,18 @@ func (e *Emulator) Routes() map[string][]string {
 	return routes
 }
 
+// HasRateLimit reports whether calls of a path can be answered 429.
+func HasRateLimit(path string) bool {
+	_, ok := hostedRates[operation(path)]
+	return ok
+}
+
 // OpenAIInput is the input of the job that a call becomes.
 func OpenAIInput(body string) (json.RawMessage, error) {
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)), nil)
 	c.SetParamNames("*")
 	c.SetParamValues("completions")
-	s, _, err := readOpenAI(c)
+	s, _, err := readOpenAI(c, int64(len(body)))
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	origin, crossSite := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site") == "cross-site"
-	if origin == "" && !crossSite {
+	if origin == "" && (!crossSite || opensDocs(r)) {
 		g.next.ServeHTTP(w, r)
 		return
 	}
@@ -49,6 +49,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	g.next.ServeHTTP(w, r)
+}
+
+// opensDocs reports whether somebody follows a link to the description of the API. The page that the link is on
+// sees nothing of the answer.
+func opensDocs(r *http.Request) bool {
+	path, h := squeeze(r.URL.Path), r.Header
+	return r.Method == http.MethodGet && (path == "/docs" || path == "/openapi.json") &&
+		h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
 }
 
 func (g *guard) knows(host string) bool {

@@ -16,10 +16,15 @@ import (
 // browse sends a request through everything that a listener would.
 func browse(t *testing.T, o emulator.Options, method, host string, header map[string]string) *http.Response {
 	t.Helper()
+	return browsePath(t, o, method, host, "/v2/local/health", header)
+}
+
+func browsePath(t *testing.T, o emulator.Options, method, host, path string, header map[string]string) *http.Response {
+	t.Helper()
 	e, err := emulator.New(o)
 	require.NoError(t, err)
 	defer e.Close()
-	req := httptest.NewRequest(method, "/v2/local/health", nil)
+	req := httptest.NewRequest(method, path, nil)
 	req.Host = host
 	for name, value := range header {
 		req.Header.Set(name, value)
@@ -86,6 +91,37 @@ func TestOrigins(t *testing.T) {
 			res := browse(t, row.options, "GET", "localhost:8000", header)
 			require.Equal(t, row.status, res.StatusCode)
 			require.Equal(t, row.shared, res.Header.Get("Access-Control-Allow-Origin"))
+		})
+	}
+}
+
+// A link on a page elsewhere may lead to the docs. Nothing else may be reached that way.
+func TestLinksToTheDocs(t *testing.T) {
+	for name, row := range map[string]struct {
+		method, host, path, mode, dest, origin string
+		status                                 int
+	}{
+		"the docs":         {"GET", "localhost", "/docs", "navigate", "document", "", 200},
+		"with a slash":     {"GET", "localhost", "/docs/", "navigate", "document", "", 200},
+		"the document":     {"GET", "localhost", "/openapi.json", "navigate", "document", "", 200},
+		"only asked for":   {"HEAD", "localhost", "/docs", "navigate", "document", "", 403},
+		"fetched":          {"GET", "localhost", "/openapi.json", "no-cors", "empty", "", 403},
+		"in a frame":       {"GET", "localhost", "/docs", "navigate", "iframe", "", 403},
+		"a form":           {"POST", "localhost", "/docs", "navigate", "document", "https://evil.example.com", 403},
+		"a form, no name":  {"POST", "localhost", "/docs", "navigate", "document", "", 403},
+		"a script":         {"GET", "localhost", "/docs/page.js", "no-cors", "script", "", 403},
+		"the API":          {"GET", "localhost", "/v2/local/health", "navigate", "document", "", 403},
+		"the faults":       {"GET", "localhost", "/_emulator/faults", "navigate", "document", "", 403},
+		"another name":     {"GET", "evil.example.com", "/docs", "navigate", "document", "", 403},
+		"an older browser": {"GET", "localhost", "/docs", "", "", "", 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			header := map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": row.mode, "Sec-Fetch-Dest": row.dest}
+			if row.origin != "" {
+				header["Origin"] = row.origin
+			}
+			res := browsePath(t, emulator.Options{Hosts: []string{"localhost"}}, row.method, row.host, row.path, header)
+			require.Equal(t, row.status, res.StatusCode)
 		})
 	}
 }

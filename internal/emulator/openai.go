@@ -18,7 +18,7 @@ var openaiMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, ht
 
 // openai turns a call of the OpenAI API into a job, and what the job yields into the answer.
 func (ep *endpoint) openai(c echo.Context) error {
-	s, streams, err := readOpenAI(c)
+	s, streams, err := readOpenAI(c, ep.opts.MaxRunSync)
 	if err != nil {
 		return err
 	}
@@ -32,8 +32,8 @@ func (ep *endpoint) openai(c echo.Context) error {
 }
 
 // readOpenAI makes a submission of a call, and tells whether its answer is to be a stream.
-func readOpenAI(c echo.Context) (s *submission, streams bool, err error) {
-	body, err := server.ReadBody(c.Request(), protocol.MaxRunSyncBody)
+func readOpenAI(c echo.Context, limit int64) (s *submission, streams bool, err error) {
+	body, err := server.ReadBody(c.Request(), limit)
 	if err != nil {
 		return nil, false, err
 	}

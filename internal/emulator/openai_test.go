@@ -63,9 +63,10 @@ func TestOpenAIRefusals(t *testing.T) {
 		"no JSON":           {`{"model":`, "body: unexpected end of JSON input"},
 		"no object":         {`[1]`, "body: cannot be a JSON array"},
 		"stream of no bool": {`{"stream":"yes"}`, "stream: cannot be a JSON string"},
+		"too large":         {`{"prompt":"` + strings.Repeat("x", 1000) + `"}`, "exceeded max body size of 1000B"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t, emulator.Options{})
+			r := newRig(t, emulator.Options{MaxRunSync: 1000})
 			code, text := r.call("POST", "/v2/local/openai/v1/completions", row.body)
 			require.Equal(t, http.StatusBadRequest, code)
 			require.Contains(t, text, row.detail)

@@ -19,14 +19,15 @@ import (
 func TestRateLimits(t *testing.T) {
 	for path, limit := range map[string]int{
 		"POST /run": 1000, "POST /runsync": 2000, "GET /status/x": 2000, "GET /status-sync/x": 2000, "GET /stream/x": 2000,
-		"POST /cancel/x": 100, "POST /purge-queue": 2, "GET /health": 0, "POST /retry/x": 0,
+		"POST /cancel/x": 100, "POST /purge-queue": 2, "GET /requests": 10, "POST /openai/v1/completions": 2000,
+		"GET /health": 0, "POST /retry/x": 0, "GET /batch": 0,
 	} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			c := newClock()
 			r := newRig(t, emulator.Options{RateLimits: true, Now: c.now, Endpoints: []string{"local", "other"}})
 			method, path, _ := strings.Cut(path, " ")
-			call := func(endpoint string) (int, string) { return r.call(method, "/v2/"+endpoint+path, "{}") }
+			call := func(endpoint string) (int, string) { return r.call(method, "/v2/"+endpoint+path, "[]") } // nowhere a job
 			for n := range limit {
 				code, _ := call("local")
 				require.NotEqual(t, 429, code, "call %d", n)

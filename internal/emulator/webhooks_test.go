@@ -58,46 +58,54 @@ func TestWebhooks(t *testing.T) {
 		submit, input string
 		end           func(r *rig, c *clock, id string)
 		before, after string // of the input, and behind it
+		disputed      string
 	}{
 		"completed": {`{"input":{"x": 1}`, `{"x": 1}`, func(r *rig, c *clock, id string) {
 			r.take("w1")
 			c.pass(200 * time.Millisecond)
 			r.done("w1", id, `{"output":{"b":[1e2]}}`)
-		}, `"delayTime":1500,"executionTime":200,`, `"output":{"b":[1e2]},"status":"COMPLETED"`},
+		}, `"delayTime":1500,"executionTime":200,`, `"output":{"b":[1e2]},"status":"COMPLETED"`, ""},
 		"completed with nothing": {`{"input":{}`, `{}`, func(r *rig, _ *clock, id string) {
 			r.take("w1")
 			r.done("w1", id, `{}`)
-		}, `"delayTime":1500,"executionTime":1,`, `"status":"COMPLETED"`},
+		}, `"delayTime":1500,"executionTime":1,`, `"status":"COMPLETED"`, ""},
 		"failed": {`{"input":"<é>"`, `"<é>"`, func(r *rig, c *clock, id string) {
 			r.take("w1")
 			c.pass(time.Second)
 			r.done("w1", id, `{"error":"boom"}`)
-		}, `"delayTime":1500,"error":"boom","executionTime":1000,`, `"status":"FAILED"`},
+		}, `"delayTime":1500,"error":"boom","executionTime":1000,`, `"status":"FAILED"`, ""},
 		"cancelled while it waits": {`{"input":1`, `1`, func(r *rig, _ *clock, id string) {
 			r.ok("POST", "/cancel/"+id, "")
-		}, ``, `"status":"CANCELLED"`},
+		}, ``, `"status":"CANCELLED"`, ""},
 		"cancelled while it runs": {`{"input":1`, `1`, func(r *rig, c *clock, id string) {
 			r.take("w1")
 			c.pass(time.Second)
 			r.ok("POST", "/cancel/"+id, "")
-		}, `"delayTime":1500,"executionTime":1000,`, `"status":"CANCELLED"`},
+		}, `"delayTime":1500,"executionTime":1000,`, `"status":"CANCELLED"`, ""},
 		"took too long": {`{"input":1,"policy":{"executionTimeout":5000}`, `1`, func(r *rig, c *clock, id string) {
 			r.take("w1")
 			c.pass(5 * time.Second)
-		}, `"delayTime":1500,"error":"executionTimeout exceeded","executionTime":5000,`, `"status":"FAILED"`},
+		}, `"delayTime":1500,"error":"executionTimeout exceeded","executionTime":5000,`, `"status":"FAILED"`, ""},
 		"its workers fell silent": {`{"input":1`, `1`, func(r *rig, c *clock, id string) {
 			r.take("w1")
 			c.pass(40 * time.Second)
 			require.Eventually(r.t, func() bool { return r.take("w2") == id }, time.Minute, time.Millisecond)
 			c.pass(40 * time.Second)
-		}, `"delayTime":41500,"error":"job timed out after 1 retries","executionTime":40000,`, `"retries":1,"status":"FAILED"`},
+		}, `"delayTime":41500,"error":"job timed out after 1 retries","executionTime":40000,`, `"retries":1,"status":"FAILED"`, ""},
+		"timed out": {`{"input":1,"policy":{"ttl":10000}`, `1`, func(_ *rig, c *clock, _ string) {
+			c.pass(10 * time.Second)
+		}, `"error":"ttl exceeded",`, `"status":"TIMED_OUT"`, "ttl=TIMED_OUT"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClock()
-			r := newRig(t, emulator.Options{
+			o := emulator.Options{
 				Now: c.now, SweepEvery: time.Millisecond, TakeHold: time.Millisecond,
 				Webhooks: webhook.Options{AllowPrivate: true},
-			})
+			}
+			if row.disputed != "" {
+				require.NoError(t, o.Disputed.Set(row.disputed))
+			}
+			r := newRig(t, o)
 			url, bodies := receiver(t)
 			id := r.run(row.submit + `,"webhook":"` + url + `"}`)
 			c.pass(1500 * time.Millisecond)

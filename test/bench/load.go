@@ -22,8 +22,7 @@ func rate(r request, connections int, warmUp, span time.Duration) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	wire := fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		r.method, u.RequestURI(), u.Host, len(r.body), r.body)
+	wire := r.wire(u)
 
 	var answered atomic.Int64
 	errs := make([]error, connections)
@@ -48,33 +47,79 @@ func rate(r request, connections int, warmUp, span time.Duration) (float64, erro
 
 // repeat is one connection's part.
 func repeat(host string, wire []byte, answered *atomic.Int64, stop <-chan struct{}) error {
-	conn, err := net.Dial("tcp", host)
+	c, err := dial(host)
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
-	reader := bufio.NewReader(conn)
+	defer c.Close()
 	for {
 		select {
 		case <-stop:
 			return nil
 		default:
 		}
-		if _, err := conn.Write(wire); err != nil {
+		if err := c.call(wire); err != nil {
 			return err
-		}
-		resp, err := http.ReadResponse(reader, nil)
-		if err != nil {
-			return err
-		}
-		body, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil {
-			return err
-		}
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("answered %s: %s", resp.Status, body)
 		}
 		answered.Add(1)
 	}
+}
+
+// wire is the request as it is sent.
+func (r request) wire(u *url.URL) []byte {
+	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		r.method, u.RequestURI(), u.Host, len(r.body), r.body)
+}
+
+// connection makes one call after the other.
+type connection struct {
+	net.Conn
+	reader *bufio.Reader
+}
+
+func dial(host string) (*connection, error) {
+	conn, err := net.Dial("tcp", host)
+	if err != nil {
+		return nil, err
+	}
+	return &connection{conn, bufio.NewReader(conn)}, nil
+}
+
+// call demands that the answer is 200.
+func (c *connection) call(wire []byte) error {
+	if _, err := c.Write(wire); err != nil {
+		return err
+	}
+	resp, err := http.ReadResponse(c.reader, nil)
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("answered %s: %s", resp.Status, body)
+	}
+	return nil
+}
+
+// times sends the request a number of times over one connection.
+func (r request) times(count int) error {
+	u, err := url.Parse(r.url)
+	if err != nil {
+		return err
+	}
+	c, err := dial(u.Host)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	for wire := r.wire(u); count > 0; count-- {
+		if err := c.call(wire); err != nil {
+			return fmt.Errorf("%s %s: %w", r.method, r.url, err)
+		}
+	}
+	return nil
 }

@@ -41,6 +41,7 @@ var sections = []section{
 	{"help", (*bench).help},
 	{"runsync", (*bench).runSync},
 	{"api", (*bench).api},
+	{"queue", (*bench).queue},
 }
 
 func main() {

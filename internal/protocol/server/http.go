@@ -98,9 +98,12 @@ func Decode(body []byte, v any) error {
 
 func tooLarge(rest io.Reader, limit int64) error {
 	_, _ = io.CopyN(io.Discard, rest, maxDrain)
-	size := fmt.Sprintf("%dMB", limit/1_000_000)
-	if limit%(1<<20) == 0 {
+	size := fmt.Sprintf("%dB", limit)
+	switch {
+	case limit%(1<<20) == 0:
 		size = fmt.Sprintf("%dMiB", limit>>20)
+	case limit%1_000_000 == 0:
+		size = fmt.Sprintf("%dMB", limit/1_000_000)
 	}
 	return protocol.BadRequestError("body: exceeded max body size of " + size)
 }
