@@ -3,7 +3,11 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"time"
 )
+
+// tellTime is how long a line about a signal may take.
+const tellTime = 200 * time.Millisecond
 
 // lifecycle is the life of a command between signals: the first one ends the taking of work, the second
 // one the work itself, the third the process, whatever hangs.
@@ -28,11 +32,11 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 			case sig := <-p.Signals:
 				switch n {
 				case 1:
-					log.Info("stopping: " + sig.String() + " received; " + first)
 					endFetch()
+					tell(log.Info, "stopping: "+sig.String()+" received; "+first)
 				case 2:
-					log.Warn("stopping now: " + sig.String() + " received again")
 					endWork()
+					tell(log.Warn, "stopping now: "+sig.String()+" received again")
 				default:
 					p.Exit(exitUnsettled)
 				}
@@ -44,6 +48,16 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 		<-done
 		endFetch()
 		endWork()
+	}
+}
+
+// tell logs without waiting: a log that nobody reads any more must not make the program deaf to the next signal.
+func tell(log func(string, ...any), message string) {
+	said := make(chan struct{})
+	go func() { defer close(said); log(message) }()
+	select {
+	case <-said:
+	case <-time.After(tellTime):
 	}
 }
 

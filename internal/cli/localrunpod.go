@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -88,6 +89,7 @@ func clientAddr(host string, addr net.Addr) string {
 
 // isLoopback reports whether only this machine can reach a host.
 func isLoopback(host string) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

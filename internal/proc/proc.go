@@ -86,9 +86,12 @@ func (p *Process) wait(copying *sync.WaitGroup, pipes ...*os.File) {
 	p.state = newState(p.cmd.ProcessState, err, p.killed)
 	p.mu.Unlock()
 
-	timer := time.AfterFunc(drainTime, func() { closeAll(pipes...) })
-	copying.Wait()
-	timer.Stop()
+	copied := make(chan struct{})
+	go func() { copying.Wait(); close(copied) }()
+	select {
+	case <-copied:
+	case <-time.After(drainTime): // or somebody does not read what is passed on to him
+	}
 	closeAll(pipes...)
 	close(p.exited)
 }

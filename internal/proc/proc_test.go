@@ -190,6 +190,16 @@ func TestOutput(t *testing.T) {
 		require.Equal(t, 0, p.State().Code)
 		require.NoError(t, p.Stop(within(t, time.Second)))
 	})
+	t.Run("to a writer that nobody reads", func(t *testing.T) {
+		stuck := make(blocking)
+		defer close(stuck)
+		p, err := proc.Start(proc.Options{
+			Args: []string{os.Args[0]}, Env: append(os.Environ(), modeVariable+"=output"), Stdout: stuck,
+		})
+		require.NoError(t, err)
+		require.NoError(t, p.Stop(within(t, 0)))
+		<-p.Exited()
+	})
 	t.Run("environment and directory", func(t *testing.T) {
 		out, dir := &buffer{}, t.TempDir()
 		p, err := proc.Start(proc.Options{
@@ -205,6 +215,10 @@ func TestOutput(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+type blocking chan struct{}
+
+func (b blocking) Write(p []byte) (int, error) { <-b; return len(p), nil }
 
 func TestStop(t *testing.T) {
 	t.Run("lets it tidy up", func(t *testing.T) {

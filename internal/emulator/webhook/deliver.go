@@ -76,7 +76,11 @@ func (s *Sender) attempt(m Message, l *lane) error {
 		return err
 	}
 	defer res.Body.Close()
-	_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // the status has settled it
+	// After a 101 the body is the connection itself, which no context ends.
+	defer context.AfterFunc(ctx, func() { _ = res.Body.Close() })()
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		_, _ = io.CopyN(io.Discard, res.Body, maxAnswer) // the status has settled it
+	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		return fmt.Errorf("the receiver answered %s", res.Status)
 	}

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"bufio"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -83,4 +85,30 @@ func TestEndlessAnswer(t *testing.T) {
 	defer s.Close()
 	m := message(t, srv.URL)
 	require.NoError(t, s.attempt(m, s.admit(m)))
+}
+
+// A receiver that switches protocols hands over its connection, which nothing but us ends.
+func TestSwitchedProtocols(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn) // until the other side ends it
+	}()
+	s := New(Options{AllowPrivate: true})
+	m := message(t, "http://"+listener.Addr().String())
+	require.ErrorContains(t, s.attempt(m, s.admit(m)), "the receiver answered 101")
+	s.Close()
+	<-over
 }

@@ -21,7 +21,7 @@ type Options struct {
 
 	Concurrent int           // attempts at a time (64)
 	PerHost    int           // of them to one host (8)
-	MaxPending int           // deliveries that have not ended (10 000)
+	MaxPending int           // deliveries that have not ended (10 000), a quarter of them to one host
 	MaxBytes   int           // of their bodies together (256 MiB)
 	CloseAfter time.Duration // what Close gives to the attempts that can still be made (2s)
 }
@@ -104,20 +104,32 @@ func (s *Sender) admit(m Message) *lane {
 		s.opts.Log.Warn("webhook not sent: its job ended while the emulator was closing", "job", m.Job)
 		return nil
 	case s.pending >= s.opts.MaxPending, s.pending > 0 && s.bytes+len(m.Body) > s.opts.MaxBytes:
-		if s.lost++; s.lost == 1 {
-			s.opts.Log.Warn("webhooks are dropped: too many wait to be delivered", "pending", s.pending, "bytes", s.bytes)
-		}
+		s.lose("webhooks are dropped: too many wait to be delivered", "pending", s.pending, "bytes", s.bytes)
 		return nil
 	}
-	s.pending++
-	s.bytes += len(m.Body)
 	l := s.lanes[m.URL.Host]
 	if l == nil {
 		l = &lane{places: make(chan struct{}, s.opts.PerHost)}
 		s.lanes[m.URL.Host] = l
 	}
+	if l.users >= max(1, s.opts.MaxPending/hostShare) {
+		s.lose("webhooks are dropped: too many wait for one receiver", "host", m.URL.Host, "pending", l.users)
+		return nil
+	}
+	s.pending++
+	s.bytes += len(m.Body)
 	l.users++
 	return l
+}
+
+// hostShare is the part of all pending deliveries that one host may have, so that a dead one leaves room for others.
+const hostShare = 4
+
+// lose counts a message that there was no room for. Only the first of many is told. The lock is held.
+func (s *Sender) lose(why string, attrs ...any) {
+	if s.lost++; s.lost == 1 {
+		s.opts.Log.Warn(why, attrs...)
+	}
 }
 
 func (s *Sender) release(m Message, l *lane, o outcome) {

@@ -158,7 +158,7 @@ func TestPlaces(t *testing.T) {
 
 // What is too much is dropped, with one line until there is room again.
 func TestBounds(t *testing.T) {
-	for name, o := range map[string]Options{"of messages": {MaxPending: 2}, "of bytes": {MaxBytes: 25}} {
+	for name, o := range map[string]Options{"of messages to one host": {MaxPending: 8}, "of bytes": {MaxBytes: 25}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, d, lines := newSender(o, func(int, *http.Request) (int, error) { time.Sleep(time.Second); return 200, nil })
@@ -175,6 +175,27 @@ func TestBounds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// One receiver cannot fill all the room there is.
+func TestADeadReceiverLeavesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, d, lines := newSender(Options{MaxPending: 40}, func(_ int, r *http.Request) (int, error) {
+			if r.URL.Host == "dead" {
+				<-r.Context().Done()
+			}
+			return 200, r.Context().Err()
+		})
+		for range 100 {
+			s.Send(message(t, "http://dead/"))
+		}
+		s.Send(message(t, "http://live/"))
+		synctest.Wait()
+		require.Contains(t, d.seen(), "live 0s")
+		require.Equal(t, 10, s.pending, "a quarter of the room")
+		s.Close()
+		require.Contains(t, lines.warnings()[0], "too many wait for one receiver")
+	})
 }
 
 // At the end, what is on its way gets there; what would be tried again later is dropped with one line.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -60,14 +61,7 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength > limit {
 		return nil, tooLarge(r.Body, limit)
 	}
-	var body []byte
-	var err error
-	if r.ContentLength > 0 {
-		body = make([]byte, r.ContentLength)
-		_, err = io.ReadFull(r.Body, body)
-	} else {
-		body, err = io.ReadAll(io.LimitReader(r.Body, limit+1))
-	}
+	body, err := readAll(r, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the body: %w", err)
 	}
@@ -78,6 +72,25 @@ func ReadBody(r *http.Request, limit int64) ([]byte, error) {
 		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	}
 	return body, nil
+}
+
+// firstRead is the memory that an announced length alone, before its bytes, can claim.
+const firstRead = 1 << 20
+
+// readAll reads a body, and one byte more than limit if there are so many.
+func readAll(r *http.Request, limit int64) ([]byte, error) {
+	if length := r.ContentLength; length > 0 && length <= firstRead {
+		body := make([]byte, length)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), firstRead)))
+	n, err := body.ReadFrom(io.LimitReader(r.Body, min(limit, math.MaxInt64-1)+1))
+	if err == nil && n < r.ContentLength {
+		err = io.ErrUnexpectedEOF
+	}
+	return body.Bytes(), err
 }
 
 // Decode reads a body into v. A refusal is a protocol.BadRequestError that names the field.

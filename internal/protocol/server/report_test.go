@@ -3,6 +3,11 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,4 +81,36 @@ func FuzzParseReport(f *testing.F) {
 			require.True(t, bytes.Contains(body, rep.Output), "the output is not a part of the body as it was sent")
 		}
 	})
+}
+
+// An announced length claims no memory before its bytes have come.
+func TestReadBody_BelievesNoLength(t *testing.T) {
+	tests := []struct {
+		name   string
+		length int64
+		limit  int64
+		body   string
+		want   string
+		err    string
+	}{
+		{"as announced", 2, 10, "{}", "{}", ""},
+		{"not announced", -1, 10, "{}", "{}", ""},
+		{"no limit to speak of", -1, math.MaxInt64, "{}", "{}", ""},
+		{"far more than comes", 90_000_000_000_000, math.MaxInt64, "{}", "", "unexpected EOF"},
+		{"a little more than comes", 3, 10, "{}", "", "unexpected EOF"},
+		{"more than the limit", -1, 1, "{}", "", "exceeded max body size"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(strings.NewReader(tt.body)))
+			r.ContentLength = tt.length
+			body, err := ReadBody(r, tt.limit)
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, string(body))
+		})
+	}
 }
