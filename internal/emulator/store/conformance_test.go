@@ -48,6 +48,7 @@ func conform(t *testing.T, open func(t *testing.T, now func() time.Time) store.S
 		"a failed job is given a fresh start":      requeue,
 		"a ttl is set anew":                        newTTL,
 		"time makes a job TIMED_OUT, if so told":   timesOut,
+		"a take leaves what outlived its ttl":      takeLeavesOutlived,
 		"a late update reopens a job, if so told":  lateProgress,
 		"purge deletes what waits":                 purge,
 		"counts":                                   counts,
@@ -557,6 +558,29 @@ func timesOut(t *testing.T, b *bench) {
 	b.pass(p.Retention)
 	_, err = b.Get(b.ctx, "waiting")
 	require.ErrorIs(t, err, protocol.ErrUnknownJob)
+}
+
+// A job past its ttl stays in line for the sweep, so that a new ttl puts it back into play.
+func takeLeavesOutlived(t *testing.T, b *bench) {
+	p := policy
+	p.TTLTimesOut, p.TTL = true, time.Minute
+	for _, id := range []string{"a", "b"} {
+		_, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+	}
+	b.add(t, "c")
+	b.pass(time.Minute)
+	require.Equal(t, []string{"c"}, b.take(t, "w", 1), "what comes after them is taken")
+	require.Empty(t, b.take(t, "w", 1))
+	n, err := b.Counts(b.ctx)
+	require.NoError(t, err)
+	require.Equal(t, 2, n.InQueue)
+	require.Equal(t, protocol.InQueue, b.get(t, "a").Status)
+	_, err = b.SetTTL(b.ctx, "a", time.Hour)
+	require.NoError(t, err)
+	require.Len(t, b.sweep(t), 1)
+	require.Equal(t, protocol.TimedOut, b.get(t, "b").Status)
+	require.Equal(t, []string{"a"}, b.take(t, "w", 2))
 }
 
 func lateProgress(t *testing.T, b *bench) {

@@ -25,7 +25,7 @@ type Memory struct {
 	queue  line      // waiting to be taken
 	ended  line      // kept for their clients
 	kept   int64     // bytes of those
-	takers list.List // of *taker, waiting for jobs; never both they and the queue are non-empty
+	takers list.List // of *taker, waiting for jobs; meanwhile the queue has only jobs past their ttl, if any
 	clock  deadlines // of all records
 	log    history
 	closed bool

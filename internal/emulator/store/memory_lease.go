@@ -106,6 +106,7 @@ func (m *Memory) SetTTL(_ context.Context, id string, ttl time.Duration) (Job, e
 	}
 	r.Policy.TTL = m.now().Sub(r.Created) + ttl
 	m.reschedule(r)
+	m.dispatch() // it may have been in line, past its ttl
 	return r.Job, nil
 }
 
