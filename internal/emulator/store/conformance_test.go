@@ -46,6 +46,7 @@ func conform(t *testing.T, open func(t *testing.T, now func() time.Time) store.S
 		"expired means unknown before any sweep":   expired,
 		"sweep stops at its limit":                 sweepLimit,
 		"a failed job is given a fresh start":      requeue,
+		"a retried job has its ttl anew":           requeueTTL,
 		"a ttl is set anew":                        newTTL,
 		"time makes a job TIMED_OUT, if so told":   timesOut,
 		"a take leaves what outlived its ttl":      takeLeavesOutlived,
@@ -635,6 +636,32 @@ func requeue(t *testing.T, b *bench) {
 	job, err = b.Requeue(b.ctx, "a")
 	require.ErrorIs(t, err, store.ErrNotFailed)
 	require.Equal(t, protocol.Completed, job.Status)
+}
+
+func requeueTTL(t *testing.T, b *bench) {
+	for _, timesOut := range []bool{true, false} {
+		id, p := fmt.Sprint(timesOut), policy
+		p.TTLTimesOut, p.TTL, p.Retention = timesOut, time.Minute, time.Hour
+		created, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+		if b.pass(time.Minute - 1); timesOut {
+			b.pass(1)
+			b.sweep(t)
+			require.Equal(t, store.TTLExceeded, b.get(t, id).Error)
+		} else {
+			_, err = b.Finish(b.ctx, id, "", store.End{Status: protocol.Failed, Error: "boom"})
+			require.NoError(t, err)
+		}
+		job, err := b.Requeue(b.ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, created.Created, job.Created)
+		b.pass(time.Minute - 1)
+		require.Empty(t, b.sweep(t))
+		require.Equal(t, protocol.InQueue, b.get(t, id).Status)
+		require.Equal(t, []string{id}, b.take(t, "w", 1))
+		b.pass(1)
+		require.Len(t, b.sweep(t), 1, "the ttl of the retried job is over")
+	}
 }
 
 func purge(t *testing.T, b *bench) {

@@ -37,6 +37,7 @@ type Memory struct {
 // record is a job and what only the store knows of it.
 type record struct {
 	Job
+	dies     time.Time // when its ttl is over
 	lease    time.Duration
 	leaseEnd time.Time
 	chunks   []json.RawMessage // not drained yet
@@ -62,9 +63,10 @@ func (m *Memory) Enqueue(_ context.Context, job Job) (Job, error) {
 	if _, taken := m.jobs[job.ID]; taken {
 		return Job{}, ErrExists
 	}
-	r := &record{Job: Job{
+	now := m.now()
+	r := &record{dies: now.Add(job.Policy.TTL), Job: Job{
 		ID: job.ID, Payload: job.Payload, Policy: job.Policy, Webhook: job.Webhook,
-		Status: protocol.InQueue, Created: m.now(),
+		Status: protocol.InQueue, Created: now,
 	}}
 	m.jobs[r.ID] = r
 	m.log.add(r)

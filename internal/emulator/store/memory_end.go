@@ -75,7 +75,7 @@ func (m *Memory) Requeue(_ context.Context, id string) (Job, error) {
 		ID: r.ID, Payload: r.Payload, Policy: r.Policy, Webhook: r.Webhook,
 		Status: protocol.InQueue, Created: r.Created,
 	}
-	r.chunks = nil
+	r.dies, r.chunks = m.now().Add(r.Policy.TTL), nil
 	m.queue.pushBack(r)
 	m.reschedule(r)
 	queued := r.Job

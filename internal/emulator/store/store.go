@@ -48,7 +48,7 @@ type Job struct {
 // Policy is how long a job may do what. It is fixed when the job is enqueued.
 type Policy struct {
 	Execution  time.Duration // from the take to the end
-	TTL        time.Duration // from submission; then the job is deleted in any state
+	TTL        time.Duration // from submission, or from the latest Requeue; then the job is deleted in any state
 	Retention  time.Duration // from the end; then the result is deleted
 	MaxRetries int
 
@@ -114,8 +114,8 @@ type Store interface {
 	// Finish ends a job that has not ended. With a worker, only that worker's own job: one it holds,
 	// or held last when the job waits again after a silence. The job comes back also with ErrJobSettled.
 	Finish(ctx context.Context, id, worker string, end End) (Job, error)
-	// Requeue puts a job that FAILED or TIMED_OUT back to the end of the queue, as if new, or
-	// returns it with ErrNotFailed.
+	// Requeue puts a job that FAILED or TIMED_OUT back to the end of the queue, as if new, with its
+	// whole TTL ahead, or returns it with ErrNotFailed. Only the time of its submission stays.
 	Requeue(ctx context.Context, id string) (Job, error)
 	// Progress replaces the output of a worker's running job.
 	Progress(ctx context.Context, id, worker string, value json.RawMessage) error
