@@ -51,6 +51,8 @@ func conform(t *testing.T, open func(t *testing.T, now func() time.Time) store.S
 		"time makes a job TIMED_OUT, if so told":   timesOut,
 		"a take leaves what outlived its ttl":      takeLeavesOutlived,
 		"a late update reopens a job, if so told":  lateProgress,
+		"only its worker reopens a job":            reopenedByHolder,
+		"a reopened job counts once":               reopenedCounts,
 		"purge deletes what waits":                 purge,
 		"counts":                                   counts,
 		"list, newest first":                       listed,
@@ -598,9 +600,48 @@ func lateProgress(t *testing.T, b *bench) {
 	require.Equal(t, json.RawMessage(`"late"`), job.Output)
 	n, err := b.Counts(b.ctx)
 	require.NoError(t, err)
-	require.Equal(t, store.Counts{InProgress: 1, Completed: 1, Busy: map[string]int{"w": 1}}, n)
+	require.Equal(t, store.Counts{InProgress: 1, Busy: map[string]int{"w": 1}}, n)
 	b.pass(lease)
 	require.Len(t, b.sweep(t), 1)
+}
+
+func reopenedByHolder(t *testing.T, b *bench) {
+	p := policy
+	p.LateProgress = true
+	for _, id := range []string{"taken", "waiting"} {
+		_, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+	}
+	b.take(t, "w", 1)
+	_, err := b.Finish(b.ctx, "taken", "w", ok(`1`))
+	require.NoError(t, err)
+	_, err = b.Finish(b.ctx, "waiting", "", store.End{Status: protocol.Cancelled})
+	require.NoError(t, err)
+	require.ErrorIs(t, b.Progress(b.ctx, "taken", "other", json.RawMessage(`2`)), protocol.ErrJobSettled)
+	require.ErrorIs(t, b.Progress(b.ctx, "waiting", "w", json.RawMessage(`2`)), protocol.ErrJobSettled, "it was never taken")
+	require.Equal(t, protocol.Completed, b.get(t, "taken").Status)
+	require.Equal(t, protocol.Cancelled, b.get(t, "waiting").Status)
+	require.NoError(t, b.Progress(b.ctx, "taken", "w", json.RawMessage(`2`)))
+	require.Equal(t, protocol.InProgress, b.get(t, "taken").Status)
+}
+
+func reopenedCounts(t *testing.T, b *bench) {
+	p := policy
+	p.LateProgress = true
+	for _, end := range []store.End{ok(`1`), {Status: protocol.Failed, Error: "boom"}} {
+		id := string(end.Status)
+		_, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+		b.take(t, "w", 1)
+		for range 3 {
+			require.NoError(t, b.Progress(b.ctx, id, "w", json.RawMessage(`0`)))
+			_, err = b.Finish(b.ctx, id, "w", end)
+			require.NoError(t, err)
+		}
+	}
+	n, err := b.Counts(b.ctx)
+	require.NoError(t, err)
+	require.Equal(t, store.Counts{Completed: 1, Failed: 1, Busy: map[string]int{}}, n)
 }
 
 func sweepLimit(t *testing.T, b *bench) {

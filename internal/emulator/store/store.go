@@ -56,7 +56,7 @@ type Policy struct {
 	ExecutionTimesOut bool // a job that runs too long is TIMED_OUT, not FAILED
 	SilenceTimesOut   bool // so is one whose workers fell silent
 	TTLTimesOut       bool // a job that has not ended within its TTL is TIMED_OUT and kept, not deleted
-	LateProgress      bool // an update after the end reopens the job
+	LateProgress      bool // an update after the end, by the worker that held it, reopens the job
 }
 
 // Take asks for jobs.
