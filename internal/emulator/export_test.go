@@ -40,6 +40,16 @@ func (e *Emulator) Submissions() (n int) {
 	return n
 }
 
+// StopBoxes is for how many workers stops may be kept.
+func (e *Emulator) StopBoxes() (n int) {
+	for _, ep := range e.endpoints {
+		ep.stops.mu.Lock()
+		n += len(ep.stops.boxes)
+		ep.stops.mu.Unlock()
+	}
+	return n
+}
+
 // OpenAIInput is the input of the job that a call becomes.
 func OpenAIInput(body string) (json.RawMessage, error) {
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)), nil)
