@@ -65,7 +65,7 @@ func (m *Memory) Enqueue(_ context.Context, job Job) (Job, error) {
 	}
 	now := m.now()
 	r := &record{dies: now.Add(job.Policy.TTL), Job: Job{
-		ID: job.ID, Payload: job.Payload, Policy: job.Policy, Webhook: job.Webhook,
+		ID: job.ID, Payload: job.Payload, Policy: job.Policy, Webhook: job.Webhook, Held: job.Held,
 		Status: protocol.InQueue, Created: now,
 	}}
 	m.jobs[r.ID] = r

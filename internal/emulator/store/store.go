@@ -33,6 +33,7 @@ type Job struct {
 	Payload json.RawMessage // the object that workers are handed
 	Policy  Policy
 	Webhook string // who is told of the end; empty: nobody
+	Held    bool   // somebody reads it: until Release, its result makes no room for others
 
 	Status  protocol.Status
 	Worker  string // who took it last; empty before the first take
@@ -99,8 +100,8 @@ type Counts struct {
 // Store is the queue of one endpoint. It is safe for concurrent use. A job past its TTL or
 // retention is unknown at once, whenever the next sweep may delete it.
 type Store interface {
-	// Enqueue puts a new job at the end of the queue. Of the job only ID, Payload, Policy
-	// and Webhook are read.
+	// Enqueue puts a new job at the end of the queue. Of the job only ID, Payload, Policy,
+	// Webhook and Held are read.
 	Enqueue(ctx context.Context, job Job) (Job, error)
 	// Take starts up to t.Max jobs, oldest first, for a worker. It waits for the first of them; when
 	// the wait or ctx ends without one, it returns none. A caller that cannot pass jobs on must Untake them.
@@ -131,6 +132,8 @@ type Store interface {
 	Wait(ctx context.Context, id string, until Until, wait time.Duration) (Job, error)
 	// SetTTL makes a job exist for so long from now.
 	SetTTL(ctx context.Context, id string, ttl time.Duration) (Job, error)
+	// Release says that nobody reads a job any more that was Held.
+	Release(ctx context.Context, id string) error
 	// Purge deletes the waiting jobs and returns their number.
 	Purge(ctx context.Context) (int, error)
 	// Counts are the figures as of now.
