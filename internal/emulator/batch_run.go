@@ -62,12 +62,7 @@ func (ep *endpoint) startBatch(ctx context.Context, b *batch) error {
 func (ep *endpoint) dropBatch(ctx context.Context, b *batch) error {
 	b.step.Lock()
 	defer b.step.Unlock()
-	before := ep.batches.statusOf(b)
-	if before == batchFailed {
-		return nil
-	}
-	ep.batches.set(b, batchCancelled)
-	if before == batchDraft {
+	if ep.batches.cancel(b, ep.opts.Now()) {
 		return nil
 	}
 	for _, id := range ep.batches.openOf(b) {

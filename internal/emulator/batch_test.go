@@ -156,7 +156,7 @@ func TestCancellingABatch(t *testing.T) {
 		before, after string // the state at once, and when the running job has ended
 		want          [3]int // in progress, completed, failed, at the end
 	}{
-		"a draft":    {func(*rig, string) {}, "CANCELLED", "CANCELLED", [3]int{}},
+		"a draft":    {func(*rig, string) {}, "CANCELLED", "CANCELLED", [3]int{0, 0, 3}},
 		"that waits": {func(r *rig, id string) { r.ok("POST", "/batch/"+id+"/finalize", "") }, "CANCELLED", "CANCELLED", [3]int{0, 0, 3}},
 		"that runs":  {func(r *rig, id string) { r.ok("POST", "/batch/"+id+"/finalize", ""); r.take("w1") }, "FINALIZED", "CANCELLED", [3]int{0, 1, 2}},
 	} {
@@ -175,6 +175,26 @@ func TestCancellingABatch(t *testing.T) {
 			require.Equal(t, row.want, [3]int{got.RequestInProgress, got.RequestCompleted, got.RequestFailed})
 		})
 	}
+}
+
+// The requests of a draft end with it, and what was sent is forgotten.
+func TestCancellingADraftEndsItsRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, emulator.Options{})
+		id := r.newBatch(3)
+		require.Equal(t, 3, r.Submissions())
+		time.Sleep(time.Minute)
+		r.ok("POST", "/batch/"+id+"/cancel", "")
+		require.Zero(t, r.Submissions())
+		for _, request := range r.results(id).Requests {
+			require.Equal(t, "CANCELLED", request.Status)
+			require.Equal(t, time.Now().UTC().Format(time.RFC3339Nano), request.CompletedAt)
+		}
+		got := read[batch](r, "GET", "/batch/"+id, "")
+		require.Equal(t, got.RequestTotal, got.RequestCompleted+got.RequestFailed)
+		code, _ := r.call("POST", "/v2/local/batch/"+id+"/finalize", "")
+		require.Equal(t, 400, code)
+	})
 }
 
 // However a request ends, or is lost, it counts.
@@ -289,11 +309,11 @@ func TestManyHandsOnBatches(t *testing.T) {
 				}
 				calls.Wait()
 				for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-					if b = counted(b.ID); b.RequestCompleted+b.RequestFailed == b.RequestTotal || b.Status == "CANCELLED" && b.RequestCompleted == 0 {
+					if b = counted(b.ID); b.RequestCompleted+b.RequestFailed == b.RequestTotal {
 						break
 					}
 				}
-				if ended := b.RequestCompleted + b.RequestFailed; b.RequestInProgress != 0 || ended != b.RequestTotal && ended != 0 {
+				if ended := b.RequestCompleted + b.RequestFailed; b.RequestInProgress != 0 || ended != b.RequestTotal {
 					t.Errorf("%+v", b)
 				}
 			}

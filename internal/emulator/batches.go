@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"runpodctl-worker/internal/emulator/store"
 	"runpodctl-worker/internal/protocol"
@@ -94,6 +95,24 @@ func (bs *batches) set(b *batch, status string) {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
 	b.status = status
+}
+
+// cancel makes a batch CANCELLED, unless it has FAILED. The requests of a draft end with it; over tells
+// that no job has to.
+func (bs *batches) cancel(b *batch, now time.Time) (over bool) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	switch b.status {
+	case batchFailed:
+		return true
+	case batchDraft:
+		for _, r := range b.requests {
+			r.status, r.ended, r.submission = protocol.Cancelled, now, nil
+		}
+		over = true
+	}
+	b.status = batchCancelled
+	return over
 }
 
 // openOf are the requests of a batch that have not ended.

@@ -65,7 +65,7 @@ func New(o Options) (*Emulator, error) {
 			return nil, errors.Join(fmt.Errorf("opening the store of endpoint %q: %w", id, err), e.Close())
 		}
 		ep := &endpoint{
-			id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(),
+			id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(e.opts.Now),
 			webhook: e.webhooks, batches: newBatches(),
 		}
 		if e.opts.RateLimits {

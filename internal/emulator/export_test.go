@@ -24,6 +24,32 @@ func HasRateLimit(path string) bool {
 	return ok
 }
 
+// Submissions is how many requests of batches are kept as they were sent.
+func (e *Emulator) Submissions() (n int) {
+	for _, ep := range e.endpoints {
+		ep.batches.mu.Lock()
+		for _, b := range ep.batches.list {
+			for _, r := range b.requests {
+				if r.submission != nil {
+					n++
+				}
+			}
+		}
+		ep.batches.mu.Unlock()
+	}
+	return n
+}
+
+// StopBoxes is for how many workers stops may be kept.
+func (e *Emulator) StopBoxes() (n int) {
+	for _, ep := range e.endpoints {
+		ep.stops.mu.Lock()
+		n += len(ep.stops.boxes)
+		ep.stops.mu.Unlock()
+	}
+	return n
+}
+
 // OpenAIInput is the input of the job that a call becomes.
 func OpenAIInput(body string) (json.RawMessage, error) {
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)), nil)

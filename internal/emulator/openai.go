@@ -23,10 +23,14 @@ func (ep *endpoint) openai(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
+	s.held = true // what it yields is read bit by bit, and it must be there for the last one
 	job, err := ep.enqueue(ctx, syncID(), s, ep.opts.SyncRetention)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		_ = ep.store.Release(context.WithoutCancel(ctx), job.ID) // it may be gone: all the better
+	}()
 	// The writer without echo's wrapper, as for workers: it flushes what it is told to.
 	return ep.relay(ctx, job.ID, &openaiAnswer{w: c.Response().Writer, streams: streams})
 }

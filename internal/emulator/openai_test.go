@@ -3,6 +3,7 @@ package emulator_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/internal/emulator/store"
+	"runpodctl-worker/internal/protocol"
 )
 
 // openai makes a call, lets w1 take its job, and returns what the job is and the answer to come.
@@ -212,6 +215,44 @@ func TestOpenAIStreamIsLive(t *testing.T) {
 	_, stops, err := n.do(t.Context(), "GET", "/job-stop/w1?", "")
 	require.NoError(t, err)
 	require.JSONEq(t, `{"jobsToStop":["`+job+`"]}`, string(stops))
+}
+
+// evicting ends other jobs, which room is made for, between the wait for a job and the read of what it yields.
+type evicting struct {
+	*store.Memory
+	others int
+}
+
+func (e *evicting) Wait(ctx context.Context, id string, until store.Until, wait time.Duration) (store.Job, error) {
+	job, err := e.Memory.Wait(ctx, id, until, wait)
+	for range 2 {
+		e.others++
+		other := store.Job{ID: fmt.Sprint(e.others), Policy: store.Policy{TTL: time.Hour, Retention: time.Hour}}
+		if _, err := e.Enqueue(ctx, other); err != nil {
+			return job, err
+		}
+		if _, err := e.Finish(ctx, other.ID, "", store.End{Status: protocol.Completed}); err != nil {
+			return job, err
+		}
+	}
+	return job, err
+}
+
+// However little room there is, the job of a call that waits for its answer is not deleted for others.
+func TestOpenAIJobIsNotEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := store.NewMemory(time.Now)
+		memory.RetainBytes = 1
+		r := newRig(t, emulator.Options{OpenStore: func(string) (store.Store, error) { return &evicting{Memory: memory}, nil }})
+		got := make(chan string, 1)
+		go func() { _, text := r.call("POST", "/v2/local/openai/v1/completions", `{"stream":true}`); got <- text }()
+		synctest.Wait()
+		id := r.take("w1")
+		require.Equal(t, 200, r.done("w1", id, `{"output":"data: 1\n\n"}`))
+		text := <-got
+		require.Contains(t, text, "data: 1")
+		require.NotContains(t, text, "job not found")
+	})
 }
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }

@@ -12,17 +12,21 @@ const maxPending = 1000
 
 // stops carries ids of jobs to the workers that should stop them.
 type stops struct {
+	now    func() time.Time
 	mu     sync.Mutex
 	boxes  map[string]*stopBox // by worker
 	closed bool
 }
 
 type stopBox struct {
+	used    time.Time       // the latest post or call
 	pending []string        // nobody asked yet
 	polls   []chan []string // calls that wait; each is answered once
 }
 
-func newStops() *stops { return &stops{boxes: map[string]*stopBox{}} }
+func newStops(now func() time.Time) *stops {
+	return &stops{now: now, boxes: map[string]*stopBox{}}
+}
 
 // post hands an id to the worker's waiting calls, or keeps it for the next. Workers that go by the
 // same name all get it: one that does not have the job ignores it.
@@ -89,12 +93,14 @@ func (s *stops) wait(ctx context.Context, worker string, hold time.Duration) []s
 	}
 }
 
-// forget drops what waits for a worker that is gone.
-func (s *stops) forget(worker string) {
+// forget drops what nobody has added to or asked for since a time: its worker is gone, or does not ask.
+func (s *stops) forget(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.boxes[worker]; b != nil && len(b.polls) == 0 {
-		delete(s.boxes, worker)
+	for worker, b := range s.boxes {
+		if len(b.polls) == 0 && b.used.Before(since) {
+			delete(s.boxes, worker)
+		}
 	}
 }
 
@@ -117,5 +123,6 @@ func (s *stops) box(worker string) *stopBox {
 		b = &stopBox{}
 		s.boxes[worker] = b
 	}
+	b.used = s.now()
 	return b
 }

@@ -28,6 +28,7 @@ type submission struct {
 		LowPriority      bool  `json:"lowPriority"`      // starts no worker hosted; here none is started anyway
 	} `json:"policy"`
 	batch string // that it belongs to
+	held  bool   // until whoever reads the job releases it
 }
 
 func (ep *endpoint) run(c echo.Context) error {
@@ -77,7 +78,7 @@ func (ep *endpoint) enqueue(ctx context.Context, id string, s *submission, reten
 		return store.Job{}, err
 	}
 	payload := s.payload(id, !ep.opts.Disputed.KeepEmptyInput)
-	return ep.store.Enqueue(ctx, store.Job{ID: id, Payload: payload, Policy: policy, Webhook: s.Webhook})
+	return ep.store.Enqueue(ctx, store.Job{ID: id, Payload: payload, Policy: policy, Webhook: s.Webhook, Held: s.held})
 }
 
 // policy is what a submission asks for, or has otherwise. It refuses what could not be a job.

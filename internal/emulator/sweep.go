@@ -25,9 +25,9 @@ func (ep *endpoint) sweep(ctx context.Context) {
 			break
 		}
 	}
-	for _, worker := range ep.workers.forget(ep.opts.Now().Add(-ep.opts.WorkerSeen)) {
-		ep.stops.forget(worker)
-	}
+	since := ep.opts.Now().Add(-ep.opts.WorkerSeen)
+	ep.workers.forget(since)
+	ep.stops.forget(since)
 }
 
 // overdue tells people, and the worker if it may still be at it, of a job whose time was over.

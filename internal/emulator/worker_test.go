@@ -56,6 +56,22 @@ func TestSilentWorker(t *testing.T) {
 	})
 }
 
+// The stop for a worker that fell silent waits for it a while, and not for ever.
+func TestStopsForSilentWorkersAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, emulator.Options{Lease: time.Hour, WorkerSeen: time.Minute})
+		for w := range 10 {
+			r.run(`{"input":1,"policy":{"executionTimeout":120000}}`)
+			require.NotEmpty(t, r.take(fmt.Sprint("w", w)))
+		}
+		time.Sleep(122 * time.Second) // the workers are forgotten by now, and their jobs fail
+		require.Equal(t, 10, r.StopBoxes())
+		require.Contains(t, r.ok("GET", "/v2/local/job-stop/w1?gpu=X", ""), "jobsToStop", "one comes back")
+		time.Sleep(time.Minute + 2*time.Second)
+		require.Zero(t, r.StopBoxes())
+	})
+}
+
 func TestPingsKeepAJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, emulator.Options{})

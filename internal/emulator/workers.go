@@ -56,16 +56,13 @@ func (w *workers) count(since time.Time, busy map[string]int) workerCounts {
 	return n
 }
 
-// forget drops, and returns, the workers not heard of since a time.
-func (w *workers) forget(since time.Time) []string {
+// forget drops the workers not heard of since a time.
+func (w *workers) forget(since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var gone []string
 	for worker, s := range w.seen {
 		if s.at.Before(since) {
 			delete(w.seen, worker)
-			gone = append(gone, worker)
 		}
 	}
-	return gone
 }

@@ -46,9 +46,13 @@ func conform(t *testing.T, open func(t *testing.T, now func() time.Time) store.S
 		"expired means unknown before any sweep":   expired,
 		"sweep stops at its limit":                 sweepLimit,
 		"a failed job is given a fresh start":      requeue,
+		"a retried job has its ttl anew":           requeueTTL,
 		"a ttl is set anew":                        newTTL,
 		"time makes a job TIMED_OUT, if so told":   timesOut,
+		"a take leaves what outlived its ttl":      takeLeavesOutlived,
 		"a late update reopens a job, if so told":  lateProgress,
+		"only its worker reopens a job":            reopenedByHolder,
+		"a reopened job counts once":               reopenedCounts,
 		"purge deletes what waits":                 purge,
 		"counts":                                   counts,
 		"list, newest first":                       listed,
@@ -559,6 +563,29 @@ func timesOut(t *testing.T, b *bench) {
 	require.ErrorIs(t, err, protocol.ErrUnknownJob)
 }
 
+// A job past its ttl stays in line for the sweep, so that a new ttl puts it back into play.
+func takeLeavesOutlived(t *testing.T, b *bench) {
+	p := policy
+	p.TTLTimesOut, p.TTL = true, time.Minute
+	for _, id := range []string{"a", "b"} {
+		_, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+	}
+	b.add(t, "c")
+	b.pass(time.Minute)
+	require.Equal(t, []string{"c"}, b.take(t, "w", 1), "what comes after them is taken")
+	require.Empty(t, b.take(t, "w", 1))
+	n, err := b.Counts(b.ctx)
+	require.NoError(t, err)
+	require.Equal(t, 2, n.InQueue)
+	require.Equal(t, protocol.InQueue, b.get(t, "a").Status)
+	_, err = b.SetTTL(b.ctx, "a", time.Hour)
+	require.NoError(t, err)
+	require.Len(t, b.sweep(t), 1)
+	require.Equal(t, protocol.TimedOut, b.get(t, "b").Status)
+	require.Equal(t, []string{"a"}, b.take(t, "w", 2))
+}
+
 func lateProgress(t *testing.T, b *bench) {
 	p := policy
 	p.LateProgress = true
@@ -573,9 +600,48 @@ func lateProgress(t *testing.T, b *bench) {
 	require.Equal(t, json.RawMessage(`"late"`), job.Output)
 	n, err := b.Counts(b.ctx)
 	require.NoError(t, err)
-	require.Equal(t, store.Counts{InProgress: 1, Completed: 1, Busy: map[string]int{"w": 1}}, n)
+	require.Equal(t, store.Counts{InProgress: 1, Busy: map[string]int{"w": 1}}, n)
 	b.pass(lease)
 	require.Len(t, b.sweep(t), 1)
+}
+
+func reopenedByHolder(t *testing.T, b *bench) {
+	p := policy
+	p.LateProgress = true
+	for _, id := range []string{"taken", "waiting"} {
+		_, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+	}
+	b.take(t, "w", 1)
+	_, err := b.Finish(b.ctx, "taken", "w", ok(`1`))
+	require.NoError(t, err)
+	_, err = b.Finish(b.ctx, "waiting", "", store.End{Status: protocol.Cancelled})
+	require.NoError(t, err)
+	require.ErrorIs(t, b.Progress(b.ctx, "taken", "other", json.RawMessage(`2`)), protocol.ErrJobSettled)
+	require.ErrorIs(t, b.Progress(b.ctx, "waiting", "w", json.RawMessage(`2`)), protocol.ErrJobSettled, "it was never taken")
+	require.Equal(t, protocol.Completed, b.get(t, "taken").Status)
+	require.Equal(t, protocol.Cancelled, b.get(t, "waiting").Status)
+	require.NoError(t, b.Progress(b.ctx, "taken", "w", json.RawMessage(`2`)))
+	require.Equal(t, protocol.InProgress, b.get(t, "taken").Status)
+}
+
+func reopenedCounts(t *testing.T, b *bench) {
+	p := policy
+	p.LateProgress = true
+	for _, end := range []store.End{ok(`1`), {Status: protocol.Failed, Error: "boom"}} {
+		id := string(end.Status)
+		_, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+		b.take(t, "w", 1)
+		for range 3 {
+			require.NoError(t, b.Progress(b.ctx, id, "w", json.RawMessage(`0`)))
+			_, err = b.Finish(b.ctx, id, "w", end)
+			require.NoError(t, err)
+		}
+	}
+	n, err := b.Counts(b.ctx)
+	require.NoError(t, err)
+	require.Equal(t, store.Counts{Completed: 1, Failed: 1, Busy: map[string]int{}}, n)
 }
 
 func sweepLimit(t *testing.T, b *bench) {
@@ -611,6 +677,32 @@ func requeue(t *testing.T, b *bench) {
 	job, err = b.Requeue(b.ctx, "a")
 	require.ErrorIs(t, err, store.ErrNotFailed)
 	require.Equal(t, protocol.Completed, job.Status)
+}
+
+func requeueTTL(t *testing.T, b *bench) {
+	for _, timesOut := range []bool{true, false} {
+		id, p := fmt.Sprint(timesOut), policy
+		p.TTLTimesOut, p.TTL, p.Retention = timesOut, time.Minute, time.Hour
+		created, err := b.Enqueue(b.ctx, store.Job{ID: id, Payload: payload(id), Policy: p})
+		require.NoError(t, err)
+		if b.pass(time.Minute - 1); timesOut {
+			b.pass(1)
+			b.sweep(t)
+			require.Equal(t, store.TTLExceeded, b.get(t, id).Error)
+		} else {
+			_, err = b.Finish(b.ctx, id, "", store.End{Status: protocol.Failed, Error: "boom"})
+			require.NoError(t, err)
+		}
+		job, err := b.Requeue(b.ctx, id)
+		require.NoError(t, err)
+		require.Equal(t, created.Created, job.Created)
+		b.pass(time.Minute - 1)
+		require.Empty(t, b.sweep(t))
+		require.Equal(t, protocol.InQueue, b.get(t, id).Status)
+		require.Equal(t, []string{id}, b.take(t, "w", 1))
+		b.pass(1)
+		require.Len(t, b.sweep(t), 1, "the ttl of the retried job is over")
+	}
 }
 
 func purge(t *testing.T, b *bench) {

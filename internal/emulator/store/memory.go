@@ -25,7 +25,7 @@ type Memory struct {
 	queue  line      // waiting to be taken
 	ended  line      // kept for their clients
 	kept   int64     // bytes of those
-	takers list.List // of *taker, waiting for jobs; never both they and the queue are non-empty
+	takers list.List // of *taker, waiting for jobs; meanwhile the queue has only jobs past their ttl, if any
 	clock  deadlines // of all records
 	log    history
 	closed bool
@@ -37,6 +37,7 @@ type Memory struct {
 // record is a job and what only the store knows of it.
 type record struct {
 	Job
+	dies     time.Time // when its ttl is over
 	lease    time.Duration
 	leaseEnd time.Time
 	chunks   []json.RawMessage // not drained yet
@@ -62,9 +63,10 @@ func (m *Memory) Enqueue(_ context.Context, job Job) (Job, error) {
 	if _, taken := m.jobs[job.ID]; taken {
 		return Job{}, ErrExists
 	}
-	r := &record{Job: Job{
-		ID: job.ID, Payload: job.Payload, Policy: job.Policy, Webhook: job.Webhook,
-		Status: protocol.InQueue, Created: m.now(),
+	now := m.now()
+	r := &record{dies: now.Add(job.Policy.TTL), Job: Job{
+		ID: job.ID, Payload: job.Payload, Policy: job.Policy, Webhook: job.Webhook, Held: job.Held,
+		Status: protocol.InQueue, Created: now,
 	}}
 	m.jobs[r.ID] = r
 	m.log.add(r)

@@ -46,8 +46,11 @@ func (m *Memory) end(r *record, worker string, e End) {
 const overhead = 768
 
 // keep lines a job up for its deletion, should the room run out before its retention is over. The newest
-// is never deleted for want of room: somebody may be about to read it.
+// is never deleted for want of room: somebody may be about to read it. One that is held is not in line.
 func (m *Memory) keep(r *record) {
+	if r.Held {
+		return
+	}
 	r.size = int64(overhead + len(r.Payload) + len(r.Output) + len(r.Error))
 	for _, chunk := range r.chunks {
 		r.size += int64(len(chunk))
@@ -57,6 +60,21 @@ func (m *Memory) keep(r *record) {
 	for m.RetainBytes > 0 && m.kept > m.RetainBytes && m.ended.first != r {
 		m.remove(m.ended.first)
 	}
+}
+
+// Release implements Store.
+func (m *Memory) Release(_ context.Context, id string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := m.find(id)
+	if err != nil {
+		return err
+	}
+	r.Held = false
+	if r.Status.Terminal() && r.in == nil {
+		m.keep(r)
+	}
+	return nil
 }
 
 // Requeue implements Store.
@@ -72,10 +90,10 @@ func (m *Memory) Requeue(_ context.Context, id string) (Job, error) {
 	}
 	m.leave(r)
 	r.Job = Job{
-		ID: r.ID, Payload: r.Payload, Policy: r.Policy, Webhook: r.Webhook,
+		ID: r.ID, Payload: r.Payload, Policy: r.Policy, Webhook: r.Webhook, Held: r.Held,
 		Status: protocol.InQueue, Created: r.Created,
 	}
-	r.chunks = nil
+	r.dies, r.chunks = m.now().Add(r.Policy.TTL), nil
 	m.queue.pushBack(r)
 	m.reschedule(r)
 	queued := r.Job

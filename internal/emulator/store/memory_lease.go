@@ -87,13 +87,13 @@ func verdict(timesOut bool) protocol.Status {
 
 // expired reports whether clients no longer know the job.
 func (r *record) expired(now time.Time) bool {
-	return !r.Policy.TTLTimesOut && !now.Before(r.Created.Add(r.Policy.TTL)) ||
+	return !r.Policy.TTLTimesOut && !now.Before(r.dies) ||
 		r.Status.Terminal() && !now.Before(r.Ended.Add(r.Policy.Retention))
 }
 
 // outlived reports whether the job must not go on, although clients are to know of it.
 func (r *record) outlived(now time.Time) bool {
-	return r.Policy.TTLTimesOut && !r.Status.Terminal() && !now.Before(r.Created.Add(r.Policy.TTL))
+	return r.Policy.TTLTimesOut && !r.Status.Terminal() && !now.Before(r.dies)
 }
 
 // SetTTL implements Store.
@@ -104,14 +104,15 @@ func (m *Memory) SetTTL(_ context.Context, id string, ttl time.Duration) (Job, e
 	if err != nil {
 		return Job{}, err
 	}
-	r.Policy.TTL = m.now().Sub(r.Created) + ttl
+	r.dies = m.now().Add(ttl)
 	m.reschedule(r)
+	m.dispatch() // it may have been in line, past its ttl
 	return r.Job, nil
 }
 
 // nextDeadline is when time alone changes the job next.
 func (r *record) nextDeadline() time.Time {
-	next := r.Created.Add(r.Policy.TTL)
+	next := r.dies
 	switch {
 	case r.Status.Terminal() && r.Policy.TTLTimesOut:
 		next = r.Ended.Add(r.Policy.Retention)

@@ -52,19 +52,17 @@ func (m *Memory) Take(ctx context.Context, t Take) ([]Job, error) {
 func (m *Memory) takeNow(t Take) []Job {
 	var jobs []Job
 	now := m.now()
-	for len(jobs) < t.Max {
-		r := m.queue.first
-		if r == nil {
-			break
-		}
+	var next *record
+	for r := m.queue.first; r != nil && len(jobs) < t.Max; r = next {
+		next = r.next
 		if r.expired(now) {
 			m.remove(r)
 			continue
 		}
-		m.leave(r)
 		if r.outlived(now) {
-			continue // the next sweep ends it
+			continue // it stays in line: the next sweep ends it, unless it is given a new ttl
 		}
+		m.leave(r)
 		r.Status, r.Worker, r.Started = protocol.InProgress, t.Worker, now
 		r.lease, r.leaseEnd = t.Lease, now.Add(t.Lease)
 		m.running++

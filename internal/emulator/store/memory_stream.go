@@ -14,7 +14,7 @@ func (m *Memory) Progress(_ context.Context, id, worker string, value json.RawMe
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, err := m.held(id, worker)
-	if errors.Is(err, protocol.ErrJobSettled) && r.Policy.LateProgress {
+	if errors.Is(err, protocol.ErrJobSettled) && r.Policy.LateProgress && r.heldBy(worker) {
 		m.reopen(r)
 	} else if err != nil {
 		return err
@@ -52,9 +52,16 @@ func (m *Memory) held(id, worker string) (*record, error) {
 	return r, nil
 }
 
-// reopen undoes the end of a job, but for what was counted.
+// reopen undoes the end of a job, which is counted when it ends again.
 func (m *Memory) reopen(r *record) {
 	m.leave(r)
+	switch r.Status {
+	case protocol.Completed:
+		m.completed--
+	case protocol.Failed:
+		m.failed--
+	default: // counted nowhere
+	}
 	r.Status, r.Error, r.Ended = protocol.InProgress, "", time.Time{}
 	m.running++
 	m.busy[r.Worker]++

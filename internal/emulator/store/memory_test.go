@@ -87,6 +87,27 @@ func TestUntakeAndLeaseEndWakeATaker(t *testing.T) {
 	})
 }
 
+// A job past its ttl wakes nobody, until it is given a new one.
+func TestANewTTLWakesATaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, got := store.NewMemory(time.Now), make(chan int, 1)
+		a := job("a")
+		a.Policy.TTLTimesOut, a.Policy.TTL = true, time.Minute
+		_, err := m.Enqueue(t.Context(), a)
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		go func() {
+			jobs, _ := m.Take(t.Context(), store.Take{Worker: "w", Max: 1, Lease: lease, Wait: time.Second})
+			got <- len(jobs)
+		}()
+		synctest.Wait()
+		require.Empty(t, got)
+		_, err = m.SetTTL(t.Context(), "a", time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, 1, <-got)
+	})
+}
+
 func TestAWaiterLearnsThatItsJobIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, got := store.NewMemory(time.Now), make(chan error, 1)

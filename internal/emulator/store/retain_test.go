@@ -41,6 +41,40 @@ func TestRetainBytes(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrNotFailed)
 }
 
+// What is held stays for its reader, and from then on is the newest that ended.
+func TestAHeldJobStays(t *testing.T) {
+	m := store.NewMemory(time.Now)
+	m.RetainBytes = 1
+	run := func(j store.Job) {
+		_, err := m.Enqueue(t.Context(), j)
+		require.NoError(t, err)
+		_, err = m.Take(t.Context(), store.Take{Worker: "w", Max: 1, Lease: lease})
+		require.NoError(t, err)
+		require.NoError(t, m.AppendChunks(t.Context(), j.ID, "w", json.RawMessage(`1`)))
+		_, err = m.Finish(t.Context(), j.ID, "w", ok(`1`))
+		require.NoError(t, err)
+	}
+	known := func(id string) bool { _, err := m.Get(t.Context(), id); return err == nil }
+	held := job("held")
+	held.Held = true
+	run(held)
+	run(job("a"))
+	run(job("b"))
+	require.False(t, known("a"))
+	got, chunks, err := m.DrainChunks(t.Context(), "held")
+	require.NoError(t, err)
+	require.Equal(t, protocol.Completed, got.Status)
+	require.Len(t, chunks, 1)
+	for range 2 {
+		require.NoError(t, m.Release(t.Context(), "held"))
+	}
+	require.True(t, known("held"))
+	require.False(t, known("b"))
+	run(job("c"))
+	require.False(t, known("held"))
+	require.ErrorIs(t, m.Release(t.Context(), "held"), protocol.ErrUnknownJob)
+}
+
 // Whoever waits for a job gets it, even if it is deleted before the waiter has woken up.
 func TestAWaiterGetsWhatIsNotKept(t *testing.T) {
 	m := store.NewMemory(time.Now)

@@ -33,6 +33,7 @@ type Job struct {
 	Payload json.RawMessage // the object that workers are handed
 	Policy  Policy
 	Webhook string // who is told of the end; empty: nobody
+	Held    bool   // somebody reads it: until Release, its result makes no room for others
 
 	Status  protocol.Status
 	Worker  string // who took it last; empty before the first take
@@ -48,7 +49,7 @@ type Job struct {
 // Policy is how long a job may do what. It is fixed when the job is enqueued.
 type Policy struct {
 	Execution  time.Duration // from the take to the end
-	TTL        time.Duration // from submission; then the job is deleted in any state
+	TTL        time.Duration // from submission, or from the latest Requeue; then the job is deleted in any state
 	Retention  time.Duration // from the end; then the result is deleted
 	MaxRetries int
 
@@ -56,7 +57,7 @@ type Policy struct {
 	ExecutionTimesOut bool // a job that runs too long is TIMED_OUT, not FAILED
 	SilenceTimesOut   bool // so is one whose workers fell silent
 	TTLTimesOut       bool // a job that has not ended within its TTL is TIMED_OUT and kept, not deleted
-	LateProgress      bool // an update after the end reopens the job
+	LateProgress      bool // an update after the end, by the worker that held it, reopens the job
 }
 
 // Take asks for jobs.
@@ -99,8 +100,8 @@ type Counts struct {
 // Store is the queue of one endpoint. It is safe for concurrent use. A job past its TTL or
 // retention is unknown at once, whenever the next sweep may delete it.
 type Store interface {
-	// Enqueue puts a new job at the end of the queue. Of the job only ID, Payload, Policy
-	// and Webhook are read.
+	// Enqueue puts a new job at the end of the queue. Of the job only ID, Payload, Policy,
+	// Webhook and Held are read.
 	Enqueue(ctx context.Context, job Job) (Job, error)
 	// Take starts up to t.Max jobs, oldest first, for a worker. It waits for the first of them; when
 	// the wait or ctx ends without one, it returns none. A caller that cannot pass jobs on must Untake them.
@@ -114,8 +115,8 @@ type Store interface {
 	// Finish ends a job that has not ended. With a worker, only that worker's own job: one it holds,
 	// or held last when the job waits again after a silence. The job comes back also with ErrJobSettled.
 	Finish(ctx context.Context, id, worker string, end End) (Job, error)
-	// Requeue puts a job that FAILED or TIMED_OUT back to the end of the queue, as if new, or
-	// returns it with ErrNotFailed.
+	// Requeue puts a job that FAILED or TIMED_OUT back to the end of the queue, as if new, with its
+	// whole TTL ahead, or returns it with ErrNotFailed. Only the time of its submission stays.
 	Requeue(ctx context.Context, id string) (Job, error)
 	// Progress replaces the output of a worker's running job.
 	Progress(ctx context.Context, id, worker string, value json.RawMessage) error
@@ -131,6 +132,8 @@ type Store interface {
 	Wait(ctx context.Context, id string, until Until, wait time.Duration) (Job, error)
 	// SetTTL makes a job exist for so long from now.
 	SetTTL(ctx context.Context, id string, ttl time.Duration) (Job, error)
+	// Release says that nobody reads a job any more that was Held.
+	Release(ctx context.Context, id string) error
 	// Purge deletes the waiting jobs and returns their number.
 	Purge(ctx context.Context) (int, error)
 	// Counts are the figures as of now.
