@@ -62,13 +62,15 @@ func (l *ledger) add(t *task) (held *task) {
 	return held
 }
 
-// back notes that the handler has returned.
-func (l *ledger) back(t *task) {
+// back notes that the handler has returned, and tells whether no other runs.
+func (l *ledger) back(t *task) (idle bool) {
 	l.update(func() {
 		t.back = true
 		l.running--
 		l.failing += count(t.failing)
+		idle = l.running == 0
 	})
+	return idle
 }
 
 // settle forgets a job.

@@ -45,10 +45,11 @@ func (t *task) run() {
 		t.w.endFetch(errRefresh) // before the slot is free, so that no take slips in
 	}
 	t.w.resize()
-	t.w.ledger.back(t)
-	// The next take goes out before this result: the slot stands idle until it is answered, and this goroutine would
-	// keep its processor until it waits for the network.
-	runtime.Gosched()
+	if idle := t.w.ledger.back(t); idle {
+		// The next take goes out before this result: nothing runs until it is answered, and this goroutine would keep
+		// its processor until it waits for the network. While other jobs run, the take had better wait for more room.
+		runtime.Gosched()
+	}
 
 	streamed, lost := t.out.finish()
 	outcome.Stream = outcome.Stream || streamed
