@@ -22,7 +22,7 @@ func TestIsPublic(t *testing.T) {
 		"192.168.1.1": false, "169.254.169.254": false, "100.64.0.1": false, "224.0.0.1": false, "255.255.255.255": false,
 		"240.0.0.1": false, "198.18.0.1": false, "192.0.2.1": false, "::1": false, "::": false, "fe80::1%eth0": false, "fd00::1": false,
 		"ff02::1": false, "::ffff:127.0.0.1": false, "::ffff:10.0.0.1": false, "::127.0.0.1": false, "64:ff9b::7f00:1": false,
-		"2002:7f00:1::": false, "2001:0:1::1": false, "2001:db8::1": false, "fec0::1": false,
+		"2002:7f00:1::": false, "2001:0:1::1": false, "2001:db8::1": false, "fec0::1": false, "::ffff:0:127.0.0.1": false,
 	} {
 		require.Equal(t, public, isPublic(netip.MustParseAddr(text)), text)
 	}
