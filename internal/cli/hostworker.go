@@ -109,17 +109,16 @@ func (h *workerHost) handler() worker.Handler {
 		command = program.Command(spec.String(), h.options.python)
 	}
 	return program.New(program.Options{
-		Args:          command,
-		Env:           h.env,
-		Stdout:        h.stdout,
-		Stderr:        h.stderr,
-		Log:           h.log,
-		WorkerID:      h.platform.ID,
-		SyncThreads:   h.options.syncThreads,
-		RefreshWorker: h.options.refresh,
-		Aggregate:     h.options.aggregate,
-		Debugger:      h.options.debugger,
-		LogLevel:      h.options.logLevel,
+		Args:        command,
+		Env:         h.env,
+		Stdout:      h.stdout,
+		Stderr:      h.stderr,
+		Log:         h.log,
+		WorkerID:    h.platform.ID,
+		SyncThreads: h.options.syncThreads,
+		Aggregate:   h.options.aggregate,
+		Debugger:    h.options.debugger,
+		LogLevel:    h.options.logLevel,
 	})
 }
 

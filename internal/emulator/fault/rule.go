@@ -130,7 +130,7 @@ func (r *Rule) check() error {
 	case r.Probability <= 0 || r.Probability > 1:
 		return fmt.Errorf("probability: want more than 0 and at most 1, not %v", r.Probability)
 	case r.Times < 0:
-		return fmt.Errorf("times: want 1 or more, not %d", r.Times)
+		return fmt.Errorf("times: want a number of calls, or 0 for no limit, not %d", r.Times)
 	case r.Delay < 0:
 		return errors.New("delay: want no negative time")
 	case r.Status != 0 && (r.Status < 200 || r.Status > 599):
@@ -143,6 +143,8 @@ func (r *Rule) check() error {
 		return fmt.Errorf("reset: want %s or %s, not %q", Before, After, r.Reset)
 	case r.Truncate != nil && *r.Truncate < 0:
 		return fmt.Errorf("truncate: want a number of bytes, not %d", *r.Truncate)
+	case r.Duplicate && r.Delay > 0:
+		return errors.New("delay: does not go together with duplicate, which changes what a take hands out and not when")
 	case r.Duplicate && r.Route != "" && r.Route != takeRoute:
 		return fmt.Errorf("duplicate: only %s hands jobs out, not %s", takeRoute, r.Route)
 	}

@@ -33,6 +33,7 @@ func TestParse_Refusals(t *testing.T) {
 		"negative times":          {`{"times":-1,"status":500}`, `rules[0].times: `},
 		"a delay without unit":    {`{"delay":"5"}`, `rules[0].delay: "5" is not a time`},
 		"a delay as number":       {`{"delay":5}`, `rules[0].delay: cannot be a JSON number`},
+		"a late duplicate":        {`{"delay":"1s","duplicate":true}`, `rules[0].delay: does not go together with duplicate`},
 		"a negative delay":        {`{"delay":"-5s"}`, `rules[0].delay: want no negative time`},
 		"no such status":          {`{"status":42}`, `rules[0].status: want 200 to 599, not 42`},
 		"a body without status":   {`{"body":"x","delay":"1s"}`, `rules[0].body: goes with a status`},

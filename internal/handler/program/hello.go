@@ -36,7 +36,6 @@ func (h hello) ready() protocol.Ready {
 type welcome struct {
 	Window      int    `json:"window"`
 	SyncThreads int    `json:"sync_threads"`
-	Refresh     bool   `json:"refresh"`
 	Aggregate   bool   `json:"aggregate"`
 	Debug       bool   `json:"debug"`
 	LogLevel    string `json:"log_level"`
@@ -87,7 +86,7 @@ func (p *Program) serveControl(c *conn, f frame) {
 	defer p.reading.Done()
 	p.async.Store(strings.HasPrefix(h.Kind, "async"))
 	answer, err := json.Marshal(welcome{
-		Window: window, SyncThreads: max(1, p.opts.SyncThreads), Refresh: p.opts.RefreshWorker,
+		Window: window, SyncThreads: max(1, p.opts.SyncThreads),
 		Aggregate: p.opts.Aggregate, Debug: p.opts.Debugger, LogLevel: p.opts.LogLevel,
 	})
 	if err != nil {

@@ -26,7 +26,6 @@ type Options struct {
 	Log            *slog.Logger // nil: slog.Default()
 	WorkerID       string       // RUNPOD_POD_ID of the program; empty: as in Env
 	SyncThreads    int          // calls of a sync handler at a time; below 2: one, on the main thread
-	RefreshWorker  bool         // every outcome asks for a fresh worker, as refresh_worker does
 	Aggregate      bool         // as return_aggregate_stream
 	Debugger       bool         // as --rp_debugger
 	LogLevel       string       // as --rp_log_level

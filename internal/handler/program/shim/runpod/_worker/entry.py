@@ -103,7 +103,6 @@ def _serve(config, path):
         return
     started = True
     settings = json.loads(bytes(answer[2]))
-    config.refresh = config.refresh or settings["refresh"]
     config.aggregate = config.aggregate or settings["aggregate"]
     config.debug = config.debug or settings["debug"]
     if settings["log_level"]:
