@@ -18,11 +18,23 @@ const (
 	SkipChecks   = "RUNPOD_SKIP_FITNESS_CHECKS"
 	SkipSystem   = "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS"
 	SkipGPU      = "RUNPOD_SKIP_GPU_CHECK"
+	DeferChecks  = "RUNPOD_DEFER_FITNESS_CHECKS"
 	ServeKey     = "RUNPODCTL_WORKER_API_KEY"
 	NoColor      = "NO_COLOR"
 	LogFormat    = "RUNPODCTL_WORKER_LOG_FORMAT"
 
 	ServeWorkerKey = "RUNPODCTL_WORKER_WORKER_KEY"
+	Probes         = "RUNPODCTL_WORKER_PROBES"
+
+	MinMemoryGB         = "RUNPOD_MIN_MEMORY_GB"
+	MinDiskPercent      = "RUNPOD_MIN_DISK_PERCENT"
+	MinCUDAVersion      = "RUNPOD_MIN_CUDA_VERSION"
+	NetworkTimeout      = "RUNPOD_NETWORK_CHECK_TIMEOUT"
+	GPUTestTimeout      = "RUNPOD_GPU_TEST_TIMEOUT"
+	GPUTestPath         = "RUNPOD_BINARY_GPU_TEST_PATH"
+	GPUMaxErrors        = "RUNPOD_GPU_MAX_ERROR_MESSAGES"
+	GPUCount            = "RUNPOD_GPU_COUNT"
+	GPUBenchmarkTimeout = "RUNPOD_GPU_BENCHMARK_TIMEOUT"
 )
 
 // Var is one variable for the documentation.
@@ -48,6 +60,16 @@ var Vars = []Var{
 	{SkipChecks, "", "1, true, yes or on: `run` runs none of the fitness checks that the handler registered"},
 	{SkipSystem, "", "set by `serve --print-env`, so that an SDK worker starts without internet"},
 	{SkipGPU, "", "set by `serve --print-env`, likewise"},
+	{MinMemoryGB, "4", "GB of memory that must be available to this container; the default only warns where the container's own limit is below it"},
+	{MinDiskPercent, "10", "share of `/` that must be free, in percent"},
+	{MinCUDAVersion, "11.8", "oldest CUDA version that the driver may support"},
+	{NetworkTimeout, "5", "seconds that the network check may take, with all its retries"},
+	{GPUTestTimeout, "30", "seconds that all GPU work of one phase may take"},
+	{GPUTestPath, "", "a `gpu_test` program of your own, in place of the built-in memory test"},
+	{GPUMaxErrors, "10", "how many messages a failed GPU memory test shows"},
+	{GPUCount, "", "GPUs that must be there; where it is not set, none is fine too"},
+	{GPUBenchmarkTimeout, "2", "seconds above which the GPU benchmark fails; above 100 ms it warns"},
+	{Probes, "", "folder of the two GPU helper programs, where they are neither inside the binary nor beside it"},
 	{ServeKey, "", "the key that `serve` asks of its clients; a flag would show it to every process"},
 	{ServeWorkerKey, "the key of the clients", "the key that `serve` asks of workers"},
 	{LogFormat, "auto", "auto, json or text; as --log-format, also for a Python handler's log lines"},
