@@ -3,6 +3,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -57,6 +58,7 @@ type Check struct {
 	Phase   Phase
 	Recheck bool          // an early check that runs again at start
 	Builtin bool          // comes with the program; RUNPOD_SKIP_AUTO_SYSTEM_CHECKS and its like concern only these
+	Switch  string        // the variable that turns a builtin check off; empty: RUNPOD_SKIP_AUTO_SYSTEM_CHECKS
 	Vital   bool          // it must be able to run: an Error of it makes a worker unfit as a Fail does
 	Lane    string        // checks of one lane never run side by side; empty: beside any other
 	Limit   time.Duration // how long it may take; 0: the runner's limit
@@ -65,6 +67,8 @@ type Check struct {
 
 // Fatal says whether a result of this check makes a worker unfit.
 func (c Check) Fatal(s Status) bool { return s == Fail || s == Error && c.Vital }
+
+func (c Check) called() string { return cmp.Or(c.Title, c.ID) }
 
 // Result is the answer of a check.
 type Result struct {
@@ -76,7 +80,7 @@ type Result struct {
 	Threshold *Threshold // what was asked for
 	Facts     []Fact
 	Output    string  // what a tool or a user's check printed
-	Found     []Check // more checks, which this one brought to light; they run right after it. Their ids must be new.
+	Found     []Check // more checks, which this one brought to light; they run right after it
 }
 
 // Fact is one thing that a check saw.
