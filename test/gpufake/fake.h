@@ -111,6 +111,13 @@ FAKE_LOCAL void fake_uuid_text(int gpu, int slice, char *out, size_t size) {
            u[13], u[14], u[15]);
 }
 
+// The memory of a GPU in MiB, small enough that a test may fill it.
+FAKE_LOCAL long long fake_memory_total(int gpu) { return fake_value(gpu, "memory_total", 512); }
+FAKE_LOCAL long long fake_memory_free(int gpu) { return fake_value(gpu, "memory_free", fake_memory_total(gpu) * 15 / 16); }
+
+// fake_slices is how many MIG devices a GPU is cut into, -1 where MIG is off.
+FAKE_LOCAL int fake_slices(int gpu) { return (int)fake_value(gpu, "mig", -1); }
+
 FAKE_LOCAL void fake_sleep(long ms) {
   struct timespec t = {ms / 1000, ms % 1000 * 1000000};
   nanosleep(&t, NULL);

@@ -62,8 +62,10 @@ func Build(t testing.TB, variants ...Variant) Libs {
 func (v Variant) build(t testing.TB, gcc string) string {
 	t.Helper()
 	hash := sha256.New()
-	for _, name := range []string{"fake.h", v.source} {
-		text, err := sources.ReadFile(name)
+	files, err := sources.ReadDir(".")
+	require.NoError(t, err)
+	for _, f := range files {
+		text, err := sources.ReadFile(f.Name())
 		require.NoError(t, err)
 		hash.Write(text)
 	}
@@ -77,7 +79,7 @@ func (v Variant) build(t testing.TB, gcc string) string {
 	out := filepath.Join(work, "out")
 	require.NoError(t, os.Mkdir(out, 0o700))
 	args := []string{
-		"-shared", "-fPIC", "-fvisibility=hidden", "-O3", "-Wall", "-Werror", "-D_GNU_SOURCE", "-pthread",
+		"-shared", "-fPIC", "-fvisibility=hidden", "-O3", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-pthread",
 		"-Wl,-soname," + v.soname, "-o", filepath.Join(out, v.soname),
 	}
 	if v.define != "" {
