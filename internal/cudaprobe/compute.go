@@ -36,7 +36,7 @@ func (g *gpu) multiply(kernel cuda.Kernel, runs int, result *wire.Compute) error
 	var at [3]cuda.Address
 	for i, m := range []matrix{a, b, c} {
 		var err error
-		if at[i], err = g.context.Alloc(uint64(n*n) * wordSize); err != nil { //nolint:gosec // n is bounded
+		if at[i], err = g.context.Alloc(uint64(n*n) * wordSize); err != nil {
 			return err
 		}
 		// The result's place too: a product that is never written must not look like the last one.
@@ -48,7 +48,7 @@ func (g *gpu) multiply(kernel cuda.Kernel, runs int, result *wire.Compute) error
 	if err != nil {
 		return err
 	}
-	edge := uint32(n) //nolint:gosec // n is bounded
+	edge := uint32(n)
 	times := make([]time.Duration, runs)
 	for i := range times {
 		times[i], err = watch.Measure(func() error {

@@ -3,12 +3,11 @@
 package cudaprobe
 
 import (
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -27,15 +26,15 @@ const (
 
 // Main is the program: it returns the exit code. What a test finds is for the report and no failure of the program.
 func Main(args []string, stdout, stderr io.Writer) int {
-	if len(args) == 1 && args[0] == "--version" {
+	switch {
+	case slices.Equal(args, []string{"--version"}):
 		fmt.Fprintln(stdout, program, version)
 		return 0
-	}
-	run, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
+	case slices.Equal(args, []string{"--help"}), slices.Equal(args, []string{"-h"}):
 		fmt.Fprint(stdout, usage)
 		return 0
 	}
+	run, err := parse(args)
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n%s", program, err, usage)
 		return exitUsage

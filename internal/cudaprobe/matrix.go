@@ -18,7 +18,7 @@ const (
 
 // testMatrices are always the same.
 func testMatrices(n int) (a, b matrix) {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // test data
+	random := rand.New(rand.NewPCG(1, 2)) // test data
 	a, b = make(matrix, n*n), make(matrix, n*n)
 	for i := range a {
 		a[i], b[i] = float32(random.IntN(spread)+least), float32(random.IntN(spread)+least)
@@ -37,7 +37,7 @@ type element struct {
 // product is right if c·x is a·(b·x), which costs three products of a matrix and a vector. In integers no error hides
 // in a tolerance, and since no part of x is 0, one wrong element in a row is always seen.
 func verify(a, b, c matrix, n int) *element {
-	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // no adversary here
+	random := rand.New(rand.NewPCG(3, 4)) // no adversary here
 	x := make([]int64, n)
 	for i := range x {
 		x[i] = 1 + int64(random.Int32())

@@ -46,7 +46,7 @@ func (g *gpu) memory(bytes uint64) bool {
 // pattern is the word that belongs to a place. Neighbours differ in about half of their bits, so that a wrong address
 // line shows as a stuck bit does.
 func pattern(i uint64, invert uint32) uint32 {
-	x := uint32(i) * 0x9e3779b1 //nolint:gosec // only the low bits are wanted
+	x := uint32(i) * 0x9e3779b1 // only the low bits are wanted
 	return x ^ x>>15 ^ invert
 }
 
@@ -74,7 +74,7 @@ func comparePattern(c *cuda.Context, at cuda.Address, bytes uint64, invert uint3
 				test.FirstBad, test.Want, test.Got = (first+uint64(i))*wordSize, want, got
 			}
 			test.BadWords++
-			test.BadBits += uint64(bits.OnesCount32(got ^ want)) //nolint:gosec // 0 to 32
+			test.BadBits += uint64(bits.OnesCount32(got ^ want))
 		}
 		return nil
 	})

@@ -10,21 +10,19 @@ const peerBytes = 16 << 20
 
 var errPeerDiffers = errors.New("what arrived is not what was sent")
 
-// peers is the mode that copies from one GPU straight to another. The UUIDs are known once the command line was read.
-func peers(from, to *string) mode {
-	return func(s *session) {
-		indexes, ok := s.open(*from, *to)
-		if !ok {
-			return
-		}
-		source, ok := s.enter(indexes[0])
-		if !ok {
-			return
-		}
-		target, ok := s.enter(indexes[1])
-		if ok && source.copyTo(target, wire.Peer{From: *from, To: *to}) && target.leave() {
-			source.leave()
-		}
+// peer is the mode that copies from one GPU straight to another.
+func peer(s *session, o options) {
+	indexes, ok := s.open(o.from, o.to)
+	if !ok {
+		return
+	}
+	source, ok := s.enter(indexes[0])
+	if !ok {
+		return
+	}
+	target, ok := s.enter(indexes[1])
+	if ok && source.copyTo(target, wire.Peer{From: o.from, To: o.to}) && target.leave() {
+		source.leave()
 	}
 }
 

@@ -8,9 +8,6 @@ import (
 	"runpodctl-worker/internal/cudaprobe/cuda"
 )
 
-// mode is one of the things that the program does.
-type mode func(s *session)
-
 // session is the driver at work, and who is told of it. A step that fails ends it: nothing is freed then, since a broken
 // driver may hang over that too, and the end of the process frees all.
 type session struct {
@@ -25,16 +22,16 @@ type gpu struct {
 	context *cuda.Context
 }
 
-func list(s *session) { s.open() }
+func list(s *session, _ options) { s.open() }
 
-// onGPU is a mode that tests one GPU. The UUID is known once the command line has been read.
-func onGPU(uuid *string, test func(*gpu) bool) mode {
-	return func(s *session) {
-		indexes, ok := s.open(*uuid)
+// onGPU is a mode that tests one GPU.
+func onGPU(test func(*gpu, options) bool) func(*session, options) {
+	return func(s *session, o options) {
+		indexes, ok := s.open(o.gpu)
 		if !ok {
 			return
 		}
-		if g, ok := s.enter(indexes[0]); ok && test(g) {
+		if g, ok := s.enter(indexes[0]); ok && test(g, o) {
 			g.leave()
 		}
 	}

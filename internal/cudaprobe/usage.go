@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strconv"
 
 	"runpodctl-worker/internal/cudaprobe/kernels"
 )
@@ -18,55 +19,45 @@ const usage = `usage: ` + program + ` list
 `
 
 const (
-	defaultBytes = 16 << 20
-	defaultN     = 1024
-	defaultRuns  = 6
-	maxN         = 4096 // beyond, the check of the product would overflow
-	maxRuns      = 1000
+	maxN    = 4096 // beyond, the check of the product would overflow
+	maxRuns = 1000
 )
 
-// parse makes a mode of the command line.
-func parse(args []string) (mode, error) {
+// options are the values of the flags.
+type options struct {
+	gpu, from, to    string
+	bytes, fillBytes uint64 // fillBytes 0: by the free memory
+	n, runs          int
+}
+
+// modes are the things that the program does, with the flags of each.
+var modes = map[string]struct {
+	flags []string
+	run   func(*session, options)
+}{
+	"list": {nil, list},
+	"memory": {[]string{"gpu", "bytes", "fill-bytes"}, onGPU(func(g *gpu, o options) bool {
+		return g.memory(o.bytes) && g.fill(o.fillBytes)
+	})},
+	"init":    {[]string{"gpu"}, onGPU(func(g *gpu, _ options) bool { return g.memory(initBytes) })},
+	"compute": {[]string{"gpu", "n", "runs"}, onGPU(func(g *gpu, o options) bool { return g.compute(o.n, o.runs) })},
+	"peer":    {[]string{"from", "to"}, peer},
+}
+
+// parse makes of the command line what shall be done.
+func parse(args []string) (func(*session), error) {
 	if len(args) == 0 {
-		return nil, errors.New("what shall be done?")
+		return nil, errors.New("no mode given")
 	}
+	mode, ok := modes[args[0]]
+	if !ok {
+		return nil, fmt.Errorf("unknown mode %q", args[0])
+	}
+	o := options{bytes: 16 << 20, n: 1024, runs: 6}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	var uuid, from, to string
-	var bytes, fill uint64
-	var n, runs int
-	one := func() { flags.StringVar(&uuid, "gpu", "", "") }
-	var run mode
-	check := func() error { return required("gpu", uuid) }
-	switch args[0] {
-	case "list":
-		run, check = list, func() error { return nil }
-	case "memory":
-		one()
-		flags.Uint64Var(&bytes, "bytes", defaultBytes, "")
-		flags.Uint64Var(&fill, "fill-bytes", 0, "")
-		run = onGPU(&uuid, func(g *gpu) bool { return g.memory(bytes) && g.fill(fill) })
-		check = func() error {
-			return errors.Join(required("gpu", uuid), words("bytes", bytes, wordSize), words("fill-bytes", fill, 0))
-		}
-	case "init":
-		one()
-		run = onGPU(&uuid, func(g *gpu) bool { return g.memory(initBytes) })
-	case "compute":
-		one()
-		flags.IntVar(&n, "n", defaultN, "")
-		flags.IntVar(&runs, "runs", defaultRuns, "")
-		run = onGPU(&uuid, func(g *gpu) bool { return g.compute(n, runs) })
-		check = func() error { return errors.Join(required("gpu", uuid), size(n), within("runs", runs, 2, maxRuns)) }
-	case "peer":
-		flags.StringVar(&from, "from", "", "")
-		flags.StringVar(&to, "to", "", "")
-		run = peers(&from, &to)
-		check = func() error { return errors.Join(required("from", from), required("to", to)) }
-	case "-h", "--help":
-		return nil, flag.ErrHelp
-	default:
-		return nil, fmt.Errorf("unknown mode %q", args[0])
+	for _, name := range mode.flags {
+		flags.Func(name, "", func(value string) error { return o.set(name, value) })
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return nil, err
@@ -74,33 +65,52 @@ func parse(args []string) (mode, error) {
 	if flags.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	return run, check()
+	required := map[string]string{"gpu": o.gpu, "from": o.from, "to": o.to}
+	for _, name := range mode.flags {
+		if value, ok := required[name]; ok && value == "" {
+			return nil, fmt.Errorf("--%s is missing", name)
+		}
+	}
+	return func(s *session) { mode.run(s, o) }, nil
 }
 
-func required(name, value string) error {
-	if value == "" {
-		return fmt.Errorf("--%s is missing", name)
+func (o *options) set(name, value string) error {
+	var err error
+	switch name {
+	case "gpu":
+		o.gpu = value
+	case "from":
+		o.from = value
+	case "to":
+		o.to = value
+	case "bytes":
+		if o.bytes, err = bytes(value); err == nil && o.bytes == 0 {
+			err = errors.New("want more than 0")
+		}
+	case "fill-bytes":
+		o.fillBytes, err = bytes(value)
+	case "n":
+		if o.n, err = within(value, kernels.Tile, maxN); err == nil && o.n%kernels.Tile != 0 {
+			err = fmt.Errorf("want a multiple of %d", kernels.Tile)
+		}
+	case "runs":
+		o.runs, err = within(value, 2, maxRuns) // the first warms up
 	}
-	return nil
+	return err
 }
 
-func words(name string, bytes, least uint64) error {
-	if bytes%wordSize != 0 || bytes < least {
-		return fmt.Errorf("--%s %d: want a multiple of %d", name, bytes, wordSize)
+func bytes(value string) (uint64, error) {
+	n, err := strconv.ParseUint(value, 10, 63)
+	if err != nil || n%wordSize != 0 {
+		return 0, fmt.Errorf("want a number of bytes, a multiple of %d", wordSize)
 	}
-	return nil
+	return n, nil
 }
 
-func within(name string, value, least, most int) error {
-	if value < least || value > most {
-		return fmt.Errorf("--%s %d: want %d to %d", name, value, least, most)
+func within(value string, least, most int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("want %d to %d", least, most)
 	}
-	return nil
-}
-
-func size(n int) error {
-	if n%kernels.Tile != 0 {
-		return fmt.Errorf("--n %d: want a multiple of %d", n, kernels.Tile)
-	}
-	return within("n", n, kernels.Tile, maxN)
+	return n, nil
 }

@@ -82,7 +82,7 @@ func fileAt(address uintptr) string {
 	if err != nil {
 		return ""
 	}
-	defer maps.Close()
+	defer func() { _ = maps.Close() }() // it was only read
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
 		var from, to uintptr
 		line := lines.Text()
