@@ -86,7 +86,7 @@ func TestStart_Usage(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"version", []string{"--version"}, 0, "runpodctl-worker-nvml-probe 0.0.0-dev\n", ""},
+		{"version", []string{"--version"}, 0, "runpodctl-worker-nvml-probe test\n", ""},
 		{"no mode", nil, 2, "", usage},
 		{"unknown mode", []string{"heal"}, 2, "", usage},
 		{"too much", []string{"health", "watch"}, 2, "", usage},
