@@ -117,20 +117,23 @@ var nvmlCodes = map[int]code{
 	999: {"UNKNOWN", "the GPU is out of reach: it has fallen off the bus, or access is blocked", remedyBus + " If other GPUs of this container are gone too: " + remedyAccess, false},
 }
 
+// The codes that a verdict looks at.
 const (
 	cudaOutOfMemory   = 2
 	cudaUnavailable   = 46
 	cudaNoDevice      = 100
+	cudaInvalidPTX    = 218
 	cudaJITDisabled   = 223
 	cudaNotReady      = 802
 	nvmlNoDriver      = 9
 	nvmlNoLibrary     = 12
 	nvmlIsLost        = 15
-	nvmlUnknown       = 999
-	cudaPrefix        = "CUDA_ERROR_"
-	nvmlPrefix        = "NVML_ERROR_"
-	computeProhibited = 2
-	computeExclusive  = 3
+	nvmlResetRequired = 16
+)
+
+const (
+	cudaPrefix = "CUDA_ERROR_"
+	nvmlPrefix = "NVML_ERROR_"
 )
 
 // failed is the finding for a step that failed with a code.
@@ -156,7 +159,7 @@ func failed(unit string, line wire.Line) finding {
 		f.text += ", from " + line.Call
 	}
 	f.text += ")"
-	if line.Code == 218 && line.Detail != "" {
+	if line.Code == cudaInvalidPTX && line.Detail != "" {
 		f.text += ": " + line.Detail
 	}
 	if f.remedy == "" {

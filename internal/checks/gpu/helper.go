@@ -13,7 +13,7 @@ import (
 type question struct {
 	helper  Helper
 	args    []string
-	visible string          // CUDA_VISIBLE_DEVICES of the helper; empty: as it is
+	environ []string
 	stdin   *os.File        // nil: empty
 	seen    func(wire.Line) // not nil: called for each line as it comes
 }
@@ -21,7 +21,6 @@ type question struct {
 // helpers runs helper programs. Every run ends within its limits, also one that ignores all signals.
 type helpers struct {
 	locate  Locator
-	environ func(visible string) []string
 	limit   func(wire.Step) time.Duration // of a step
 	between time.Duration                 // of a start, an exit and what lies between two steps
 }
@@ -39,7 +38,7 @@ func (h *helpers) ask(ctx context.Context, q question) ([]wire.Line, error) {
 		return nil, startError{helper: q.helper, failed: err}
 	}
 	process, err := proc.Start(proc.Options{
-		Args: append([]string{program.Path}, q.args...), Env: h.environ(q.visible),
+		Args: append([]string{program.Path}, q.args...), Env: q.environ,
 		Stdin: q.stdin, Files: program.files(write),
 	})
 	_ = write.Close() // ours: the helper has its own
