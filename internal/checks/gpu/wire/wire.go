@@ -10,6 +10,10 @@ const ReportFD = 3
 // NoGPU is Line.GPU where a step concerns no single GPU.
 const NoGPU = -1
 
+// CodeNoLibrary is Line.Code where a helper finds no driver library at all (ENOENT). One that is there and cannot be
+// loaded has no code.
+const CodeNoLibrary = 2
+
 // State is how far a step is.
 type State string
 
@@ -27,7 +31,7 @@ type Step string
 
 // The steps of the CUDA helper.
 const (
-	CUDALoad     Step = "cuda.load"     // Data: Library
+	CUDALoad     Step = "cuda.load"     // Data: Library; a failure with CodeNoLibrary: there is none
 	CUDAInit     Step = "cuda.init"     // cuInit
 	CUDAList     Step = "cuda.list"     // Data: []Device; no context is created
 	CUDAContext  Step = "cuda.context"  // Data: Memory
