@@ -12,31 +12,31 @@ import (
 func fabricV(_ *library, d nvml.Device, h *wire.Health) nvml.Return {
 	info, ret := d.GetGpuFabricInfoV().V3()
 	if ret == nvml.SUCCESS {
-		keep(&h.FabricSummary, int(info.HealthSummary), ret)
-		return keepFabric(h, info.State, info.Status)
+		h.FabricSummary = new(int(info.HealthSummary))
+		keepFabric(h, info.State, info.Status)
 	}
 	if ret != nvml.ERROR_ARGUMENT_VERSION_MISMATCH {
 		return ret
 	}
 	older, ret := d.GetGpuFabricInfoV().V2()
-	if ret != nvml.SUCCESS {
-		return ret
+	if ret == nvml.SUCCESS {
+		keepFabric(h, older.State, older.Status)
 	}
-	return keepFabric(h, older.State, older.Status)
+	return ret
 }
 
 func fabric(_ *library, d nvml.Device, h *wire.Health) nvml.Return {
 	info, ret := d.GetGpuFabricInfo()
-	if ret != nvml.SUCCESS {
-		return ret
+	if ret == nvml.SUCCESS {
+		keepFabric(h, info.State, info.Status)
 	}
-	return keepFabric(h, info.State, info.Status)
+	return ret
 }
 
 // keepFabric keeps the state; the status means something only once the fabric's set-up is over.
-func keepFabric(h *wire.Health, state uint8, status uint32) nvml.Return {
+func keepFabric(h *wire.Health, state uint8, status uint32) {
+	h.FabricState = new(int(state))
 	if state == nvml.GPU_FABRIC_STATE_COMPLETED {
-		keep(&h.FabricStatus, int(status), nvml.SUCCESS)
+		h.FabricStatus = new(int(status))
 	}
-	return keep(&h.FabricState, int(state), nvml.SUCCESS)
 }

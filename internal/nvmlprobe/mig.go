@@ -11,10 +11,12 @@ import (
 // migMode asks whether the GPU is cut into MIG slices, and if it is, for those.
 func migMode(l *library, d nvml.Device, h *wire.Health) nvml.Return {
 	current, pending, ret := d.GetMigMode()
-	keep(&h.MIGPending, pending == nvml.DEVICE_MIG_ENABLE, ret)
-	keep(&h.MIG, current == nvml.DEVICE_MIG_ENABLE, ret)
-	if ret != nvml.SUCCESS || current != nvml.DEVICE_MIG_ENABLE {
+	if ret != nvml.SUCCESS {
 		return ret
+	}
+	h.MIG, h.MIGPending = new(current == nvml.DEVICE_MIG_ENABLE), new(pending == nvml.DEVICE_MIG_ENABLE)
+	if !*h.MIG {
+		return nvml.SUCCESS
 	}
 	for _, symbol := range []string{"nvmlDeviceGetMaxMigDeviceCount", "nvmlDeviceGetMigDeviceHandleByIndex"} {
 		if !l.has(symbol) {

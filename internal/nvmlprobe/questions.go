@@ -82,8 +82,10 @@ func memory(_ *library, d nvml.Device, h *wire.Health) nvml.Return {
 
 func eccMode(_ *library, d nvml.Device, h *wire.Health) nvml.Return {
 	current, pending, ret := d.GetEccMode()
-	keep(&h.ECCPending, on(pending), ret)
-	return keep(&h.ECCMode, on(current), ret)
+	if ret == nvml.SUCCESS {
+		h.ECCMode, h.ECCPending = new(on(current)), new(on(pending))
+	}
+	return ret
 }
 
 func eccVolatile(_ *library, d nvml.Device, h *wire.Health) nvml.Return {
@@ -98,10 +100,11 @@ func eccAggregate(_ *library, d nvml.Device, h *wire.Health) nvml.Return {
 
 func remappedRows(_ *library, d nvml.Device, h *wire.Health) nvml.Return {
 	corrected, uncorrected, pending, failed, ret := d.GetRemappedRows()
-	keep(&h.RowsCorrected, corrected, ret)
-	keep(&h.RowsUncorrected, uncorrected, ret)
-	keep(&h.RowsPending, pending, ret)
-	return keep(&h.RowsFailed, failed, ret)
+	if ret == nvml.SUCCESS {
+		h.RowsCorrected, h.RowsUncorrected = &corrected, &uncorrected
+		h.RowsPending, h.RowsFailed = &pending, &failed
+	}
+	return ret
 }
 
 func pagesSBE(_ *library, d nvml.Device, h *wire.Health) nvml.Return {

@@ -77,6 +77,10 @@ func describe(gpus []gpu, data nvml.EventData) (index int, event wire.Event) {
 // register turns the events on. GPUs that have none are named in the step's detail.
 func register(report *wire.Report, lib *library, gpus []gpu) (nvml.EventSet, bool) {
 	step := report.Begin(wire.NVMLWatch, wire.NoGPU)
+	if len(gpus) == 0 {
+		step.Done(wire.Outcome{State: wire.StateSkip, Detail: "no GPU to watch"})
+		return nil, false
+	}
 	for _, symbol := range eventSymbols {
 		if !lib.has(symbol) {
 			step.Done(wire.Outcome{State: wire.StateSkip, Call: symbol, Detail: notHere})

@@ -30,6 +30,7 @@ var (
 	CUDAOld  = Variant{source: "fakecuda.c", soname: "libcuda.so.1", define: "OLD"}  // without the newer functions
 	NVML     = Variant{source: "fakenvml.c", soname: "libnvidia-ml.so.1"}
 	NVMLOld  = Variant{source: "fakenvml.c", soname: "libnvidia-ml.so.1", define: "OLD"}
+	NVMLBare = Variant{source: "fakenvml.c", soname: "libnvidia-ml.so.1", define: "BARE"} // nothing but what every driver has
 )
 
 // TraceVar names the file to which each call is written as "func gpu".
