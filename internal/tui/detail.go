@@ -53,35 +53,22 @@ func (s *screen) detailLines(w int) []string {
 			lines = append(append(lines, ""), part...)
 		}
 	}
-	section(paragraph(res.Summary, w)...)
-	section(s.remedy(res, w)...)
+	section(paragraph("", res.Summary, w)...)
+	section(paragraph(s.look.mark.Render("→")+" ", res.Remedy, w)...)
 	if res.Threshold != nil {
-		section(s.labelled("wanted", wanted(res.Threshold), len("wanted"), w)...)
+		section(paragraph(s.look.faint.Render("wanted")+"  ", wanted(res.Threshold), w)...)
 	}
 	section(s.facts(res.Facts, w)...)
 	section(s.output(res.Output, w)...)
 	return lines
 }
 
-// paragraph wraps a check's text.
-func paragraph(text string, w int) []string {
+// paragraph is a check's text behind a prefix.
+func paragraph(prefix, text string, w int) []string {
 	if text = clean(text); text == "" {
 		return nil
 	}
-	return wrap(text, w)
-}
-
-func (s *screen) remedy(res checks.Result, w int) []string {
-	lines := paragraph(res.Remedy, w-2)
-	for i, line := range lines {
-		switch i {
-		case 0:
-			lines[i] = s.look.mark.Render("→") + " " + line
-		default:
-			lines[i] = "  " + line
-		}
-	}
-	return lines
+	return hang(prefix, text, w)
 }
 
 func (s *screen) facts(facts []checks.Fact, w int) []string {
@@ -92,21 +79,8 @@ func (s *screen) facts(facts []checks.Fact, w int) []string {
 	width = min(width, maxFactName, max(1, w/2))
 	var lines []string
 	for _, f := range facts {
-		lines = append(lines, s.labelled(cleanLine(f.Name), f.String(), width, w)...)
-	}
-	return lines
-}
-
-// labelled is a value with its name before it; where it needs more lines, they stand beneath the value.
-func (s *screen) labelled(name, value string, width, w int) []string {
-	lines := paragraph(value, max(1, w-width-2))
-	if len(lines) == 0 {
-		lines = []string{""}
-	}
-	name = s.look.faint.Render(pad(cut(name, width), width))
-	for i := range lines {
-		lines[i] = name + "  " + lines[i]
-		name = strings.Repeat(" ", width)
+		name := s.look.faint.Render(pad(cut(cleanLine(f.Name), width), width))
+		lines = append(lines, hang(name+"  ", clean(f.String()), w)...)
 	}
 	return lines
 }

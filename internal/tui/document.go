@@ -16,11 +16,14 @@ import (
 
 // Document is a report together with what it is about.
 type Document struct {
-	Title  string // "runpodctl-worker 0.3.0 doctor"
-	Host   []checks.Fact
-	Report checks.Report
-	Strict bool // warnings make it unfit as well
+	Title   string // of the program
+	Version string // of it
+	Host    []checks.Fact
+	Report  checks.Report
+	Strict  bool // warnings make it unfit as well
 }
+
+func (d Document) heading() string { return cleanLine(d.Title + " " + d.Version) }
 
 // OK tells whether the box is fit for a worker.
 func (d Document) OK() bool {
@@ -28,11 +31,11 @@ func (d Document) OK() bool {
 }
 
 // Text is the document for people, without colour: the lines that Plain writes.
-func (d Document) Text() string { return d.text(false) }
+func (d Document) Text() string { return d.text(0, false) }
 
-func (d Document) text(color bool) string {
+func (d Document) text(width int, color bool) string {
 	var text strings.Builder
-	o := PlainOptions{Title: d.Title, Host: d.Host, Color: color}
+	o := PlainOptions{Title: d.heading(), Host: d.Host, Width: width, Color: color}
 	for _, row := range d.Report.Rows {
 		o.Steps = append(o.Steps, row.Step)
 	}
@@ -51,7 +54,7 @@ const schema = 1
 func JSON(w io.Writer, d Document) error {
 	doc := struct {
 		Schema  int            `json:"schema"`
-		Title   string         `json:"title"`
+		Version string         `json:"version"`
 		Host    facts          `json:"host"`
 		Started time.Time      `json:"started"`
 		MS      float64        `json:"ms"`
@@ -59,7 +62,7 @@ func JSON(w io.Writer, d Document) error {
 		Counts  map[string]int `json:"counts"`
 		Checks  []jsonCheck    `json:"checks"`
 	}{
-		schema, d.Title, d.Host, d.Report.Began.UTC(), milliseconds(d.Report.Took), d.OK(),
+		schema, d.Version, d.Host, d.Report.Began.UTC(), milliseconds(d.Report.Took), d.OK(),
 		map[string]int{},
 		[]jsonCheck{},
 	}

@@ -11,12 +11,12 @@ import (
 var keys = struct {
 	up, down, pageUp, pageDown, first, last, detail, run, all, failed, filter, trouble, copy, save, help, back, quit, stop key.Binding
 }{
-	up:       bind("↑ k", "up", "up", "k"),
-	down:     bind("↓ j", "down", "down", "j"),
-	pageUp:   bind("PgUp", "a page up", "pgup", "ctrl+u"),
-	pageDown: bind("PgDn", "a page down", "pgdown", "ctrl+d"),
-	first:    bind("g", "first", "g", "home"),
-	last:     bind("G", "last", "G", "end"),
+	up:       bind("↑↓ jk", "move", "up", "k"),
+	down:     bind("↓", "move", "down", "j"),
+	pageUp:   bind("PgUp PgDn", "a page", "pgup", "ctrl+u"),
+	pageDown: bind("PgDn", "a page", "pgdown", "ctrl+d"),
+	first:    bind("g G", "to the ends", "g", "home"),
+	last:     bind("G", "to the end", "G", "end"),
 	detail:   bind("enter", "detail", "enter", " "),
 	run:      bind("r", "run again", "r"),
 	all:      bind("a", "run all", "a"),

@@ -15,18 +15,23 @@ type PlainOptions struct {
 	Title string        // first line
 	Host  []checks.Fact // beneath it
 	Steps []checks.Step // what will run, so that the columns are wide enough from the start
+	Width int           // of the terminal, to break lines between words; 0: lines are not broken
 	Color bool
 }
 
 const (
 	minIDWidth, maxIDWidth = 8, 24
+	minWidth               = 60 // below, the columns leave no room to break lines in
 	maxTail                = 20 // lines of a check's output that are shown; all of it is in the JSON document
 )
 
 // Plain returns a renderer that writes one line for each check as it ends, for terminals without a screen, for logs and
 // for pipes.
 func Plain(w io.Writer, o PlainOptions) func(checks.Event) {
-	p := &plain{w: w, look: newLook(o.Color), idWidth: minIDWidth}
+	p := &plain{w: w, look: newLook(o.Color), idWidth: minIDWidth, width: o.Width}
+	if o.Width < minWidth {
+		p.width = 0
+	}
 	for _, s := range o.Steps {
 		p.idWidth = min(maxIDWidth, max(p.idWidth, ansi.StringWidth(cleanLine(s.ID))))
 	}
@@ -34,7 +39,7 @@ func Plain(w io.Writer, o PlainOptions) func(checks.Event) {
 		fmt.Fprintln(w, p.look.strong.Render(cleanLine(o.Title)))
 	}
 	if host := about(o.Host); host != "" {
-		fmt.Fprintln(w, host)
+		fmt.Fprintln(w, strings.Join(hang("", host, p.width), "\n"))
 	}
 	return p.event
 }
@@ -43,6 +48,7 @@ type plain struct {
 	w       io.Writer
 	look    look
 	idWidth int
+	width   int
 	phase   checks.Phase // whose heading was written last
 }
 
@@ -63,28 +69,30 @@ func (p *plain) row(row checks.Row) string {
 		fmt.Fprintf(&text, "\n%s\n", p.look.strong.Render(phaseTitles[p.phase]))
 	}
 	res := row.Result
-	fmt.Fprintf(&text, "  %s  %s  %s  %s\n", p.look.status[res.Status].text(), pad(cleanLine(row.Step.ID), p.idWidth),
-		padLeft(took(row), timeWidth), cleanLine(res.Summary))
-	if res.Status == checks.Pass || res.Status == checks.Skip {
-		return text.String()
+	line := fmt.Sprintf("  %s  %s  %s  ", p.look.status[res.Status].text(), pad(cleanLine(row.Step.ID), p.idWidth),
+		padLeft(took(row), timeWidth))
+	lines := hang(line, cleanLine(res.Summary), p.width)
+	if res.Status != checks.Pass && res.Status != checks.Skip {
+		lines = append(lines, p.trouble(res)...)
 	}
+	text.WriteString(strings.Join(lines, "\n") + "\n")
+	return text.String()
+}
+
+// trouble is what to do about a result, and what there is to find out more by.
+func (p *plain) trouble(res checks.Result) []string {
 	const indent = "           "
-	for i, line := range strings.Split(clean(res.Remedy), "\n") {
-		switch {
-		case line == "":
-		case i == 0:
-			text.WriteString(indent + "→ " + line + "\n")
-		default:
-			text.WriteString(indent + "  " + line + "\n")
-		}
+	var lines []string
+	if remedy := clean(res.Remedy); remedy != "" {
+		lines = hang(indent+"→ ", remedy, p.width)
 	}
 	if res.Threshold != nil {
-		text.WriteString(indent + p.look.faint.Render("wanted: "+wanted(res.Threshold)) + "\n")
+		lines = append(lines, hang(indent+p.look.faint.Render("wanted: "), wanted(res.Threshold), p.width)...)
 	}
 	for _, line := range tail(res.Output) {
-		text.WriteString(indent + p.look.faint.Render("│ "+line) + "\n")
+		lines = append(lines, indent+p.look.faint.Render("│ ")+line)
 	}
-	return text.String()
+	return lines
 }
 
 // tail is the end of what a check printed.

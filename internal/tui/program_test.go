@@ -20,7 +20,7 @@ func program(name string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	o := Options{
-		Document: Document{Title: "test doctor", Host: []checks.Fact{{Name: "os", Value: "Linux"}}},
+		Document: Document{Title: "test doctor", Version: "0.0.0", Host: []checks.Fact{{Name: "os", Value: "Linux"}}},
 		Steps:    programs[name](), Runner: checks.NewRunner(checks.Options{SideBySide: 4}),
 		In: os.Stdin, Out: os.Stdout, Color: true, SaveDir: os.Getenv("TUI_TEST_DIR"),
 	}

@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) (checks.Report, error) {
 	if err != nil {
 		return d.Report, fmt.Errorf("the screen failed: %w", err)
 	}
-	if _, err := io.WriteString(o.Out, d.text(o.Color)); err != nil {
+	if _, err := io.WriteString(o.Out, d.text(s.width, o.Color)); err != nil {
 		return d.Report, fmt.Errorf("print the report: %w", err)
 	}
 	if s.interrupted {

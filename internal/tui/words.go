@@ -23,12 +23,18 @@ func padLeft(text string, width int) string {
 // cut shortens text to a width in cells.
 func cut(text string, width int) string { return ansi.Truncate(text, max(0, width), "…") }
 
-// wrap breaks text into lines of a width, between words where it can.
-func wrap(text string, width int) []string {
-	if width < 1 {
-		return nil
+// hang puts text behind a prefix, broken into lines of a width between words where it can; the further lines stand
+// beneath the text. No width leaves the lines as they are.
+func hang(prefix, text string, width int) []string {
+	if width > 0 {
+		text = ansi.Wrap(text, max(1, width-ansi.StringWidth(prefix)), "")
 	}
-	return strings.Split(ansi.Wrap(text, width, ""), "\n")
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = prefix + lines[i]
+		prefix = strings.Repeat(" ", ansi.StringWidth(prefix))
+	}
+	return lines
 }
 
 // timeWidth is the room that a time takes: "59.99 s", "100m 00s".
