@@ -108,3 +108,10 @@ type Threshold struct {
 func Skipped(format string, args ...any) Result {
 	return Result{Status: Skip, Summary: fmt.Sprintf(format, args...)}
 }
+
+// Misread is the result of a check that was told something which makes no sense.
+func Misread(err error) Result {
+	return Result{
+		Status: Error, Kind: "ValueError", Summary: err.Error(), Remedy: "Correct the value, or leave it out for the default.",
+	}
+}

@@ -71,7 +71,7 @@ var Vars = []Var{
 	{EarlyChecksDone, "", "set for the handler once the early fitness checks have passed; where it is set they are not run"},
 	{Test, "", "1, true, yes or on: a test run; no fitness checks before the handler"},
 	{RealtimePort, "", "not 0: a realtime worker; no fitness checks before the handler"},
-	{VolumeID, "", "id of the network volume; where it is set, the volume must be mounted"},
+	{VolumeID, "", "id of the network volume; where it is set, the `system` check warns when none is mounted"},
 	{MinMemoryGB, "4", "GB of memory that must be available to this container; the default only warns where the container's own limit is below it"},
 	{MinDiskPercent, "10", "share of `/` that must be free, in percent"},
 	{MinCUDAVersion, "11.8", "oldest CUDA version that the driver may support"},
