@@ -25,6 +25,8 @@ const (
 
 	ServeWorkerKey = "RUNPODCTL_WORKER_WORKER_KEY"
 	Probes         = "RUNPODCTL_WORKER_PROBES"
+	XIDFail        = "RUNPODCTL_WORKER_XID_FAIL"
+	XIDIgnore      = "RUNPODCTL_WORKER_XID_IGNORE"
 
 	MinMemoryGB         = "RUNPOD_MIN_MEMORY_GB"
 	MinDiskPercent      = "RUNPOD_MIN_DISK_PERCENT"
@@ -70,6 +72,8 @@ var Vars = []Var{
 	{GPUCount, "", "GPUs that must be there; where it is not set, none is fine too"},
 	{GPUBenchmarkTimeout, "2", "seconds above which the GPU benchmark fails; above 100 ms it warns"},
 	{Probes, "", "folder of the two GPU helper programs, where they are neither inside the binary nor beside it"},
+	{XIDFail, "", "numbers of Xid errors, with commas, that make a worker unfit beside those that do anyway (see docs/gpu.md)"},
+	{XIDIgnore, "", "numbers of Xid errors, with commas, that say nothing against a worker"},
 	{ServeKey, "", "the key that `serve` asks of its clients; a flag would show it to every process"},
 	{ServeWorkerKey, "the key of the clients", "the key that `serve` asks of workers"},
 	{LogFormat, "auto", "auto, json or text; as --log-format, also for a Python handler's log lines"},

@@ -1,0 +1,7 @@
+//go:build !embedprobes
+
+package embedded
+
+import "embed"
+
+var programs embed.FS
