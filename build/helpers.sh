@@ -6,9 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packed=internal/checks/gpu/embedded/bin
 module=runpodctl-worker
 arch=$(go env GOARCH)
+packed=internal/checks/gpu/embedded/bin/$arch
 
 # compiler prints the C compiler for the target, if there is one.
 compiler() {
@@ -52,8 +52,8 @@ embed)
 	work=$(mktemp -d)
 	trap 'rm -rf "$work"' EXIT
 	build_both "$work"
+	rm -rf "$packed"
 	mkdir -p "$packed"
-	rm -f "$packed"/*.gz
 	for helper in "$work"/*; do
 		name=${helper##*/"$module"-}
 		gzip -9nc "$helper" >"$packed/$name.gz"
