@@ -6,9 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-packed=internal/checks/gpu/embedded/bin
 module=runpodctl-worker
 arch=$(go env GOARCH)
+packed=internal/checks/gpu/embedded/bin/$arch
 
 # compiler prints the C compiler for the target, if there is one.
 compiler() {
@@ -37,24 +37,26 @@ build_both() { # DIR
 		echo "no C compiler for $arch: built without the NVML helper" >&2
 		return
 	fi
+	build/oldglibc.sh "$cc" "$arch" "$work"
 	# Its calls are bound when they are made, whatever the compiler prefers: no driver has all functions of go-nvml.
-	CGO_ENABLED=1 CC=$cc CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" build nvml "$1" "-extldflags=-Wl,-z,lazy"
+	CGO_ENABLED=1 CC=$cc CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" \
+		build nvml "$1" "'-extldflags=-Wl,-z,lazy -L$work'"
 }
 
 if [ "$(go env GOOS)" != linux ]; then
 	exit 0 # the driver is on Linux only
 fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 case "${1:-}" in
 beside)
 	build_both "$2"
 	;;
 embed)
-	work=$(mktemp -d)
-	trap 'rm -rf "$work"' EXIT
-	build_both "$work"
-	mkdir -p "$packed"
-	rm -f "$packed"/*.gz
-	for helper in "$work"/*; do
+	rm -rf "$packed"
+	mkdir -p "$packed" "$work/bin"
+	build_both "$work/bin"
+	for helper in "$work"/bin/*; do
 		name=${helper##*/"$module"-}
 		gzip -9nc "$helper" >"$packed/$name.gz"
 	done

@@ -2,13 +2,16 @@ package nvmlprobe_test
 
 import (
 	"bytes"
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/wire"
 	"runpodctl-worker/test/gpufake"
 )
@@ -60,6 +63,23 @@ func TestStart_BindNow(t *testing.T) {
 			require.Empty(t, got.lines)
 			require.Contains(t, got.stderr, "undefined symbol: nvml")
 		})
+	}
+}
+
+// The images in use are older than the machine that builds a release.
+func TestStart_OldGlibc(t *testing.T) {
+	program, err := elf.Open(probe(t))
+	require.NoError(t, err)
+	defer program.Close()
+	symbols, err := program.ImportedSymbols()
+	require.NoError(t, err)
+	oldest := checks.Version{Major: 2, Minor: 17}
+	for _, symbol := range symbols {
+		if number, ok := strings.CutPrefix(symbol.Version, "GLIBC_"); ok {
+			version, err := checks.ParseVersion(number)
+			require.NoError(t, err)
+			require.False(t, oldest.Less(version), "%s wants glibc %s", symbol.Name, version)
+		}
 	}
 }
 
