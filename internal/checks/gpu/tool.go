@@ -12,6 +12,9 @@ import (
 	"runpodctl-worker/internal/proc"
 )
 
+// silenceRounding is how exactly a message says how long nobody answered.
+const silenceRounding = 100 * time.Millisecond
+
 // maxOutput is how much of a tool's output is kept.
 const maxOutput = 1 << 20
 
@@ -32,7 +35,7 @@ type silenceError struct {
 }
 
 func (e silenceError) Error() string {
-	text := fmt.Sprintf("driver tool did not answer in %s: %s", e.limit.Round(100*time.Millisecond), e.name)
+	text := fmt.Sprintf("driver tool did not answer in %s: %s", e.limit.Round(silenceRounding), e.name)
 	if e.stuck {
 		text += "; it is stuck in the kernel and cannot be killed"
 	}
