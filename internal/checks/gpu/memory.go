@@ -56,6 +56,7 @@ func (d *Driver) testMemory(ctx context.Context, p *pass, s *survey) checks.Resu
 		if m := s.management(); m.source == tool && m.err == nil {
 			res.Summary += fmt.Sprintf("; nvidia-smi lists %s, which proves nothing about memory", count(m.count, "GPU", "GPUs"))
 		}
+	default:
 	}
 	return res
 }

@@ -30,7 +30,6 @@ func (e toolError) Error() string { return e.name + " failed: " + e.words }
 type silenceError struct {
 	name  string
 	limit time.Duration
-	cause error // why all had to end before the limit
 	stuck bool
 }
 
@@ -45,7 +44,9 @@ func (e silenceError) Error() string {
 // runTool runs a program and returns what it printed. It is killed with all its children once its time is over.
 func runTool(ctx context.Context, limit time.Duration, environ []string, args ...string) (string, error) {
 	name := args[0][strings.LastIndexByte(args[0], '/')+1:]
-	began := time.Now()
+	if at, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(at))
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var out output
@@ -60,7 +61,7 @@ func runTool(ctx context.Context, limit time.Duration, environ []string, args ..
 		_ = process.Stop(now) // whom it left behind
 	case <-ctx.Done():
 		stuck := process.Stop(now) != nil
-		return out.String(), silenceError{name: name, limit: time.Since(began), cause: context.Cause(ctx), stuck: stuck}
+		return out.String(), silenceError{name: name, limit: limit, stuck: stuck}
 	}
 	if state := process.State(); state.Code != 0 || state.Err != nil {
 		words, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")

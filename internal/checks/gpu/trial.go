@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,7 +27,7 @@ func (d *Driver) try(ctx context.Context, s *survey, units []unit, mode ...strin
 	d.parallel(len(units), func(i int) {
 		u := units[i]
 		lines, err := d.helpers.ask(ctx, question{
-			helper: CUDAHelper, args: append(mode[:len(mode):len(mode)], "--gpu", u.uuid), environ: helperEnviron(s.environ, u.uuid, ""),
+			helper: CUDAHelper, args: append(slices.Clip(mode), "--gpu", u.uuid), environ: helperEnviron(s.environ, u.uuid, ""),
 		})
 		trials[i] = trial{u, lines, err}
 	})

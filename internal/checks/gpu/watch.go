@@ -32,7 +32,7 @@ func (d *Driver) startWatch(ctx context.Context, s *survey) *watcher {
 	var once sync.Once
 	go func() {
 		defer close(w.done)
-		defer theirs.Close()
+		defer theirs.Close()                      //nolint:errcheck // the reading end of a pipe
 		w.lines, _ = d.helpers.ask(ctx, question{ // no events are no sickness
 			helper: NVMLHelper, args: []string{"watch"}, environ: s.environ, stdin: theirs,
 			seen: func(l wire.Line) {
