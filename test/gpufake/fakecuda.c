@@ -22,6 +22,8 @@ FAKE_API int cuInit(unsigned flags) {
 
 FAKE_API int cuGetErrorName(int code, const char **name) {
   static char text[64];
+  int answer = enter(__func__, NULL);
+  if (answer != SUCCESS) return answer;
   if (code == OUT_OF_MEMORY) *name = "CUDA_ERROR_OUT_OF_MEMORY";
   else if (code == ILLEGAL_ADDRESS) *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
   else snprintf(text, sizeof text, "CUDA_ERROR_%d", code), *name = text;
