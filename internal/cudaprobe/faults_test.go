@@ -64,6 +64,32 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// Whatever call fails, it is named, and nothing follows it.
+func TestFault_InAnyCall(t *testing.T) {
+	for _, args := range []string{
+		"memory --gpu " + gpufake.UUID(0) + small,
+		"compute --n 16 --gpu " + gpufake.UUID(0),
+		"peer --from " + gpufake.UUID(0) + " --to " + gpufake.UUID(1),
+	} {
+		mode, _, _ := strings.Cut(args, " ")
+		seen := map[string]bool{}
+		for _, call := range (scene{args: args, gpus: 2}).run(t).trace {
+			name, _, _ := strings.Cut(call, " ")
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			t.Run(mode+" "+name, func(t *testing.T) {
+				line := scene{args: args, gpus: 2, rules: name + "=999"}.run(t).last(t)
+				require.Equal(t, wire.StateFail, line.State)
+				require.Equal(t, 999, line.Code)
+				require.Equal(t, strings.TrimSuffix(name, "_v2"), strings.TrimSuffix(line.Call, "_v2"))
+			})
+		}
+		require.Greater(t, len(seen), 15, "calls of a healthy run")
+	}
+}
+
 func TestFault_OtherGPUsAreWell(t *testing.T) {
 	rules := "cuMemAlloc_v2@1=2;cuDevicePrimaryCtxRetain@2=46"
 	for gpu, want := range []wire.State{wire.StateOK, wire.StateFail, wire.StateFail, wire.StateOK} {
