@@ -8,7 +8,4 @@ import (
 	"runpodctl-worker/internal/nvmlprobe"
 )
 
-// Set by the linker: -X main.version=…
-var version = "0.0.0-dev"
-
-func main() { os.Exit(nvmlprobe.Main(os.Args, version, os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(nvmlprobe.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,17 +52,13 @@ func (b box) command(t *testing.T, mode ...string) *exec.Cmd {
 	return cmd
 }
 
-var building sync.Mutex
-
 // probe is the path of the helper.
 func probe(t *testing.T) string {
 	t.Helper()
-	building.Lock()
-	defer building.Unlock()
 	bin := filepath.Join(programs, "runpodctl-worker-nvml-probe")
 	if _, err := os.Stat(bin); err != nil {
-		gpufake.Build(t) // says what to do where there is no compiler
-		require.Equal(t, bin, gpufake.NVMLProbe(t, programs))
+		_, built := gpufake.Helpers(t, programs)
+		require.Equal(t, bin, built)
 	}
 	return bin
 }

@@ -23,29 +23,41 @@ const (
 	exitUsage = 2
 )
 
-// Main runs the program and returns its exit code.
-func Main(args []string, version string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) == 2 && args[1] == "--version" {
-		fmt.Fprintln(stdout, "runpodctl-worker-nvml-probe", version)
-		return exitOK
+const program = "runpodctl-worker-nvml-probe"
+
+// Set by the linker: -X runpodctl-worker/internal/nvmlprobe.version=…
+var version = "0.0.0-dev"
+
+// Main is the program: it returns the exit code.
+func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) != 1 {
+		return misused(stderr)
 	}
-	if len(args) != 2 || args[1] != modeHealth && args[1] != modeWatch {
-		fmt.Fprintln(stderr, "usage: runpodctl-worker-nvml-probe health|watch|--version")
-		return exitUsage
+	var until io.Reader
+	switch args[0] {
+	case "--version":
+		fmt.Fprintln(stdout, program, version)
+		return exitOK
+	case modeHealth:
+	case modeWatch:
+		until = stdin
+	default:
+		return misused(stderr)
 	}
 	report, err := wire.OpenReport()
 	if err != nil {
-		fmt.Fprintln(stderr, "runpodctl-worker-nvml-probe:", err)
+		fmt.Fprintf(stderr, "%s: %v\n", program, err)
 		return exitUsage
-	}
-	var until io.Reader
-	if args[1] == modeWatch {
-		until = stdin
 	}
 	probe(report, until)
 	if err := report.End(); err != nil {
-		fmt.Fprintln(stderr, "runpodctl-worker-nvml-probe: cannot report:", err)
+		fmt.Fprintf(stderr, "%s: cannot report: %v\n", program, err)
 		return exitMute
 	}
 	return exitOK
+}
+
+func misused(stderr io.Writer) int {
+	fmt.Fprintf(stderr, "usage: %s %s|%s|--version\n", program, modeHealth, modeWatch)
+	return exitUsage
 }

@@ -2,13 +2,16 @@ package nvmlprobe_test
 
 import (
 	"bytes"
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/wire"
 	"runpodctl-worker/test/gpufake"
 )
@@ -63,6 +66,23 @@ func TestStart_BindNow(t *testing.T) {
 	}
 }
 
+// The images in use are older than the machine that builds a release.
+func TestStart_OldGlibc(t *testing.T) {
+	program, err := elf.Open(probe(t))
+	require.NoError(t, err)
+	defer program.Close()
+	symbols, err := program.ImportedSymbols()
+	require.NoError(t, err)
+	oldest := checks.Version{Major: 2, Minor: 17}
+	for _, symbol := range symbols {
+		if number, ok := strings.CutPrefix(symbol.Version, "GLIBC_"); ok {
+			version, err := checks.ParseVersion(number)
+			require.NoError(t, err)
+			require.False(t, oldest.Less(version), "%s wants glibc %s", symbol.Name, version)
+		}
+	}
+}
+
 func TestStart_WithoutCgo(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "probe")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "runpodctl-worker/cmd/runpodctl-worker-nvml-probe")
@@ -86,7 +106,7 @@ func TestStart_Usage(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"version", []string{"--version"}, 0, "runpodctl-worker-nvml-probe 0.0.0-dev\n", ""},
+		{"version", []string{"--version"}, 0, "runpodctl-worker-nvml-probe test\n", ""},
 		{"no mode", nil, 2, "", usage},
 		{"unknown mode", []string{"heal"}, 2, "", usage},
 		{"too much", []string{"health", "watch"}, 2, "", usage},

@@ -1,4 +1,4 @@
-//go:build !embedprobes
+//go:build !(embedprobes && linux && (amd64 || arm64))
 
 package embedded
 
