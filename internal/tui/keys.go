@@ -35,6 +35,18 @@ func bind(label, help string, names ...string) key.Binding {
 	return key.NewBinding(key.WithKeys(names...), key.WithHelp(label, help))
 }
 
+// typed is what came from the keyboard at once: over a slow line, several keys come as one message.
+func (s *screen) typed(msg tea.KeyMsg) tea.Cmd {
+	if msg.Type != tea.KeyRunes || msg.Paste || len(msg.Runes) == 1 {
+		return s.key(msg)
+	}
+	cmds := make([]tea.Cmd, len(msg.Runes))
+	for i, r := range msg.Runes {
+		cmds[i] = s.key(tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune{r}, Alt: msg.Alt})
+	}
+	return tea.Batch(cmds...)
+}
+
 func (s *screen) key(msg tea.KeyMsg) tea.Cmd {
 	switch {
 	case key.Matches(msg, keys.stop):

@@ -73,7 +73,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		s.width, s.height = msg.Width, msg.Height
 	case tea.KeyMsg:
-		cmd = s.key(msg)
+		cmd = s.typed(msg)
 	case eventMsg:
 		cmd = s.event(msg.Event)
 	case hintMsg:
