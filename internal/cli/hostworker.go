@@ -31,7 +31,7 @@ type workerHost struct {
 	stdout, stderr io.Writer
 	log            *slog.Logger
 	ready          func(protocol.Ready) // called at each start; may be nil
-	checks         bool                 // the fitness checks that the handler registered are run
+	fit            *fitness             // nil: no fitness checks
 }
 
 // once runs one worker to its end.
@@ -59,9 +59,9 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		Refresh:      h.options.refresh,
 		Log:          h.log,
 		OnReady: func(ctx context.Context, ready protocol.Ready) error {
-			if h.checks {
-				if err := runChecks(ctx, handler, ready.Checks, h.log); err != nil {
-					return err
+			if h.fit != nil {
+				if err := h.fit.start(ctx, ready, handler); err != nil {
+					return h.unfit(err)
 				}
 			}
 			if h.ready != nil {
@@ -104,12 +104,8 @@ func (h *workerHost) handler() worker.Handler {
 	if spec.echo {
 		return echo.New()
 	}
-	command := spec.command
-	if spec.file != "" {
-		command = program.Command(spec.String(), h.options.python)
-	}
 	return program.New(program.Options{
-		Args:        command,
+		Args:        spec.args(h.options.python),
 		Env:         h.env,
 		Stdout:      h.stdout,
 		Stderr:      h.stderr,
@@ -137,4 +133,24 @@ func workerExit(err error) error {
 		return &exitError{code: exitUnsettled, err: err}
 	}
 	return err
+}
+
+const (
+	unfitPingTime = 2 * time.Second        // what the last word to the platform may take
+	unfitStopTime = 500 * time.Millisecond // what the handler's program gets to end by itself
+)
+
+// unfit ends a worker that a check found unfit, whatever hangs: the platform is told within a bound. Any other error
+// is passed on.
+func (h *workerHost) unfit(err error) error {
+	found, ok := errors.AsType[*unfitError](err)
+	if !ok {
+		return err
+	}
+	api := h.client()
+	defer api.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), unfitPingTime)
+	defer cancel()
+	_ = api.Unhealthy(ctx, found.check, found.reason) // the exit must not depend on it
+	return silent(exitFailed)
 }

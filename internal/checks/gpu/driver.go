@@ -99,6 +99,15 @@ func (d *Driver) GPUs(ctx context.Context) ([]Info, error) {
 	return infos, nil
 }
 
+// Absent says why there is no GPU to check, and none is asked for; it is empty where the checks have something to do.
+func (d *Driver) Absent() string {
+	if d.config.GPUCount.Value > 0 || d.config.GPUCount.Err != nil {
+		return ""
+	}
+	_, reason := d.look()
+	return reason
+}
+
 // chosen tells whether somebody chose the GPUs that CUDA may show.
 func (d *Driver) chosen() bool {
 	_, set := variable(d.environ, visibleDevices)
