@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,8 +31,9 @@ type rig struct {
 	*testing.T
 	api     *apidouble.API
 	handler *fakeHandler   // the first
-	lives   []*fakeHandler // all that were asked for, once the worker is at rest
-	reborn  func(*fakeHandler)
+	mu      sync.Mutex
+	lives   []*fakeHandler     // all that were asked for
+	reborn  func(*fakeHandler) // changes one that is not the first
 	logs    *logs
 	worker  *Worker
 	drain   context.CancelFunc // the first signal
@@ -97,8 +99,17 @@ func (r *rig) stop() {
 	<-r.ended
 }
 
-// born is the factory of the worker. What a later handler does not share with the first a test can set with reborn.
+// programs are the handlers that the worker has asked for so far.
+func (r *rig) programs() []*fakeHandler {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lives)
+}
+
+// born is the factory of the worker.
 func (r *rig) born() Handler {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	h := r.handler
 	if len(r.lives) > 0 {
 		h = newFakeHandler(r.handler.handle)
