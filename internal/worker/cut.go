@@ -34,7 +34,9 @@ func (t *task) timeOut(limit time.Duration) {
 	}
 	err := fmt.Errorf("job timeout: the handler was not done after %s", limit)
 	t.interrupt(err)
-	t.w.tasks.Go(func() { t.end(protocol.Outcome{Error: err.Error()}) })
+	outcome := protocol.Outcome{Error: err.Error()}
+	t.refreshAfter(outcome)
+	t.w.tasks.Go(func() { t.end(outcome) })
 	t.w.awaitReturn(t.w.background, t)
 }
 

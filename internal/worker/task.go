@@ -45,9 +45,7 @@ func (w *Worker) newTask(job protocol.Job) *task {
 // run is the life of a job, in a goroutine of its own.
 func (t *task) run() {
 	outcome, err := t.handle()
-	if outcome.Refresh || t.w.cfg.Refresh {
-		t.w.endFetch(errRefresh) // before the slot is free, so that no take slips in
-	}
+	t.refreshAfter(outcome) // before the slot is free, so that no take slips in
 	t.w.resize()
 	mine := t.claimEnd()
 	if idle := t.w.ledger.back(t); idle {
@@ -97,6 +95,13 @@ func (t *task) attempt(l *life) (outcome protocol.Outcome, err error) {
 	}()
 	defer t.limitTime()()
 	return l.handler.Handle(t.handling, t.job, &t.out)
+}
+
+// refreshAfter ends the taking of jobs where this one asks for a fresh worker.
+func (t *task) refreshAfter(outcome protocol.Outcome) {
+	if outcome.Refresh || t.w.cfg.Refresh {
+		t.w.endFetch(errRefresh)
+	}
 }
 
 // claimEnd gives the end of the job to the first who asks.
