@@ -17,8 +17,12 @@ type stage struct {
 // open tells whether jobs can be taken.
 func (s *stage) open() bool { return s.life != nil && len(s.rerun) == 0 }
 
+// admits tells whether a job may go in. Nobody follows into a program that has died: he would be among its victims.
 func (s *stage) admits(t *task) bool {
-	return s.open() || s.life != nil && s.rerun[0] == t && len(s.life.inside) == 0
+	if s.life == nil || s.life.over() {
+		return false
+	}
+	return len(s.rerun) == 0 || s.rerun[0] == t && len(s.life.inside) == 0
 }
 
 func (s *stage) strike(t *task) {
