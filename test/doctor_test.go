@@ -5,11 +5,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/internal/proc"
 )
 
 // doctorReport is what `doctor --json` prints.
@@ -290,9 +293,9 @@ checks:
 	require.Equal(t, 130, p.waitFor(t, patience))
 	text, err := os.ReadFile(pidFile)
 	require.NoError(t, err)
-	eventually(t, func() bool {
-		return syscall.Kill(atoi(t, strings.TrimSpace(string(text))), 0) != nil
-	}, "no child is left")
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	eventually(t, func() bool { return !proc.Alive(pid) }, "no child is left")
 }
 
 func TestDoctor_Watch(t *testing.T) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"runtime"
@@ -44,7 +45,7 @@ func hostFacts() []checks.Fact {
 	if unix.Uname(&name) == nil {
 		facts = append(facts, checks.Fact{Name: "kernel", Value: unix.ByteSliceToString(name.Release[:])})
 	}
-	return append(facts, checks.Fact{Name: "cpus", Value: runtime.NumCPU()})
+	return append(facts, checks.Fact{Name: "cpus", Value: runtime.NumCPU(), Text: fmt.Sprintf("%d CPUs", runtime.NumCPU())})
 }
 
 // checkTarget refuses what no connection can be made to.

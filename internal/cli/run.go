@@ -57,7 +57,7 @@ func (s *session) run(c *cli.Context) error {
 		fit: &fitness{lookup: s.Lookup, env: s.Environ(), args: options.spec.command, log: log},
 	}
 	if err := host.fit.early(life.fetch); err != nil {
-		return host.unfit(err)
+		return host.unfit(err, nil)
 	}
 	reason, err := host.once(life)
 	if reason == worker.Refreshed {
