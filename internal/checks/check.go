@@ -47,8 +47,11 @@ func (s Status) String() string { return statusNames[s] }
 // MarshalText makes the status a word in JSON.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// LaneGPU is the lane of whatever uses a GPU: never two at once.
-const LaneGPU = "gpu"
+// The lanes.
+const (
+	LaneGPU   = "gpu"   // whatever uses a GPU: never two at once
+	LaneYours = "yours" // what a user's own code or command does: one after another, in the user's order
+)
 
 // Check is one fitness check. Its metadata is fixed when it is made.
 type Check struct {

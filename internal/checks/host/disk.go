@@ -41,6 +41,15 @@ func usage(path string) (space, error) {
 	return space{u.Total, u.Free, u.InodesTotal, u.InodesFree}, nil
 }
 
+// Space is what the file system of a path has.
+type Space struct{ TotalGB, FreeGB, FreePercent float64 }
+
+// SpaceOf asks the file system of a path. It returns in time, also where the path lies on dead network storage.
+func SpaceOf(ctx context.Context, path string) (Space, error) {
+	s, err := diskCheck{box: box{}, asker: asking, usage: usage}.ask(ctx, path)
+	return Space{inGB(s.total), inGB(s.free), s.percent()}, err
+}
+
 func (s space) percent() float64 { return 100 * float64(s.free) / float64(s.total) }
 
 func (s space) String() string {
