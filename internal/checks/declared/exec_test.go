@@ -2,6 +2,7 @@ package declared
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,7 +21,7 @@ func TestExec(t *testing.T) {
 		{"exit 0", "exec: echo good", "", "good\n"},
 		{"a list", "exec: [sh, -c, 'echo $0', a b]", "", "a b\n"},
 		{"no output", "exec: 'true'", "", ""},
-		{"exit 3, and why", "exec: 'echo first; echo the model is gone >&2; exit 3'", "exit code 3: the model is gone", "the model is gone\n"},
+		{"exit 3, and why", "exec: 'echo first; echo the model is gone >&2; echo last; exit 3'", "exit code 3: the model is gone", "the model is gone\n"},
 		{"a signal", "exec: 'kill -SEGV $$'", "killed by SIGSEGV", ""},
 		{"no such program", "exec: [/none/such]", "start /none/such", ""},
 		{"a long line", "exec: 'head -c 5000 /dev/zero | tr \"\\0\" x; exit 1'", strings.Repeat("x", shownLine) + "…", "xxx"},
@@ -60,10 +61,17 @@ func pidIn(t *testing.T, path string) int {
 
 func TestExec_IsKilledAtItsLimit(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
-	res := runOne(t, "    timeout: 2s\n    exec: 'trap \"\" TERM; echo waiting; (trap \"\" TERM; while :; do sleep 1; done) & echo $! > "+pids+"; while :; do sleep 1; done'\n", withEnv())
+	stubborn := command{"sh", "-c", `trap "" TERM; echo waiting; (trap "" TERM; while :; do sleep 1; done) & echo $! > ` + pids + `; while :; do sleep 1; done`}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan checks.Result)
+	go func() { done <- stubborn.run(ctx, withEnv()) }()
+	child := pidIn(t, pids)
+	cancel(errors.New("no answer within 2s"))
+	res := <-done
 	require.Equal(t, checks.Fail, res.Status)
 	require.Equal(t, "no answer within 2s", res.Summary)
-	require.False(t, proc.Alive(pidIn(t, pids)), "its children ended, too")
+	require.Equal(t, "waiting\n", res.Output)
+	require.False(t, proc.Alive(child), "its children ended, too")
 }
 
 func TestExec_WhatItLeavesRunningEnds(t *testing.T) {
