@@ -79,9 +79,11 @@ func (c command) failed(problem, output string) checks.Result {
 func lastLine(streams ...*tail) string {
 	for _, t := range streams {
 		text := strings.TrimSpace(t.String())
-		if line := []rune(strings.TrimSpace(text[strings.LastIndexAny(text, "\r\n")+1:])); len(line) > shownLine {
-			return ": " + string(line[:shownLine]) + "…"
-		} else if len(line) > 0 {
+		line := []rune(text[strings.LastIndexAny(text, "\r\n")+1:])
+		if len(line) > shownLine {
+			line = append(line[:shownLine], '…')
+		}
+		if len(line) > 0 {
 			return ": " + string(line)
 		}
 	}
