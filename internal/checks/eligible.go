@@ -11,7 +11,7 @@ import (
 var localArguments = []string{"test_input", "rp_serve_api"}
 
 // EarlyPass tells whether a worker runs the early checks before its program; where not, the reason. The arguments are
-// those of the program. What is not checked early waits for start, unless all checks are off.
+// those of the program. What is not checked early waits for start, unless it has passed before or all checks are off.
 func (c Config) EarlyPass(args []string) (bool, string) {
 	for _, name := range []string{config.EndpointID, config.GetJob} {
 		if c.Get(name) == "" {
@@ -31,8 +31,8 @@ func (c Config) EarlyPass(args []string) (bool, string) {
 		return false, config.EarlyChecksDone + " is set: they have passed in this container"
 	}
 	for _, arg := range args {
-		if slices.Contains(localArguments, flagName(arg)) {
-			return false, arg + " is a local run"
+		if name := flagName(arg); slices.Contains(localArguments, name) {
+			return false, "--" + name + " is a local run"
 		}
 	}
 	return true, ""

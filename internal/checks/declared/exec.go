@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -16,6 +18,8 @@ import (
 const (
 	// keptOutput is how much of a command's output is kept: its end, which says why it failed.
 	keptOutput = 8 << 10
+	// leftGrace is how long what a command left running may take to end.
+	leftGrace = 200 * time.Millisecond
 	// shownLine is how much of its last line goes into the summary.
 	shownLine = 200
 )
@@ -40,8 +44,8 @@ func (c *command) UnmarshalYAML(node *yaml.Node) (err error) {
 }
 
 func (c command) run(ctx context.Context, _ Deps) checks.Result {
-	var out tail
-	p, err := proc.Start(proc.Options{Args: c, Stdout: &out, Stderr: &out})
+	var out, errs tail
+	p, err := proc.Start(proc.Options{Args: c, Stdout: &out, Stderr: io.MultiWriter(&errs, &out)})
 	if err != nil {
 		return c.failed(err.Error(), "")
 	}
@@ -50,16 +54,18 @@ func (c command) run(ctx context.Context, _ Deps) checks.Result {
 	case <-ctx.Done():
 	}
 	overdue := ctx.Err() != nil
-	stopErr := p.Stop(ctx) // also what it left running
+	grace, cancel := context.WithTimeout(ctx, leftGrace)
+	defer cancel()
+	stopErr := p.Stop(grace)
 	switch {
 	case overdue:
 		return c.failed(errors.Join(context.Cause(ctx), stopErr).Error(), out.String())
 	case stopErr != nil:
 		return c.failed(stopErr.Error(), out.String())
 	case p.State() != proc.State{}:
-		return c.failed(withLast(p.State().String(), p.Tail()), out.String())
+		return c.failed(p.State().String()+lastLine(&errs, &out), out.String())
 	}
-	return checks.Result{Summary: withLast("exit code 0", p.Tail()), Output: out.String()}
+	return checks.Result{Summary: "exit code 0" + lastLine(&errs, &out), Output: out.String()}
 }
 
 func (c command) failed(problem, output string) checks.Result {
@@ -68,19 +74,23 @@ func (c command) failed(problem, output string) checks.Result {
 	return res
 }
 
-// withLast adds the last line of the output.
-func withLast(text string, lines []string) string {
-	if len(lines) == 0 {
-		return text
+// lastLine is ": " and the last line of the first stream that has one. The streams come by two pipes, so that their
+// common order is not to be trusted.
+func lastLine(streams ...*tail) string {
+	for _, t := range streams {
+		text := strings.TrimSpace(t.String())
+		line := []rune(text[strings.LastIndexAny(text, "\r\n")+1:])
+		if len(line) > shownLine {
+			line = append(line[:shownLine], '…')
+		}
+		if len(line) > 0 {
+			return ": " + string(line)
+		}
 	}
-	last := []rune(strings.ToValidUTF8(strings.TrimSpace(lines[len(lines)-1]), "�"))
-	if len(last) > shownLine {
-		last = append(last[:shownLine], '…')
-	}
-	return text + ": " + string(last)
+	return ""
 }
 
-// tail keeps the end of what two streams write.
+// tail keeps the end of what is written, also by two streams.
 type tail struct {
 	mu      sync.Mutex
 	kept    []byte

@@ -1,8 +1,10 @@
 package declared
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"regexp"
 	"slices"
@@ -16,8 +18,12 @@ import (
 // parse makes checks of the text of a file. Its error begins with the place: ":7: what is wrong".
 func parse(text []byte, deps Deps) ([]checks.Check, error) {
 	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&document); err != nil && !errors.Is(err, io.EOF) {
 		return nil, located(err)
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, errors.New(": want one YAML document")
 	}
 	var file struct {
 		Checks []yaml.Node `yaml:"checks"`

@@ -232,7 +232,7 @@ func TestNetwork_RealConnections(t *testing.T) {
 		l, err := net.Listen("tcp4", "127.0.0.1:0")
 		require.NoError(t, err)
 		require.NoError(t, l.Close())
-		res := Network(configOf("RUNPOD_NETWORK_CHECK_TIMEOUT=0.3"), l.Addr().String()).Run(t.Context())
+		res := Network(configOf("RUNPOD_NETWORK_CHECK_TIMEOUT=1"), l.Addr().String()).Run(t.Context())
 		require.Equal(t, checks.Fail, res.Status)
 		require.Contains(t, res.Summary, "connection refused")
 	})

@@ -1,0 +1,100 @@
+package declared
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/proc"
+)
+
+func TestExec(t *testing.T) {
+	for _, tt := range []struct{ name, body, problem, output string }{
+		{"exit 0", "exec: echo good", "", "good\n"},
+		{"a list", "exec: [sh, -c, 'echo $0', a b]", "", "a b\n"},
+		{"no output", "exec: 'true'", "", ""},
+		{"exit 3, and why", "exec: 'echo first; echo the model is gone >&2; echo last; exit 3'", "exit code 3: the model is gone", "the model is gone\n"},
+		{"a signal", "exec: 'kill -SEGV $$'", "killed by SIGSEGV", ""},
+		{"no such program", "exec: [/none/such]", "start /none/such", ""},
+		{"a long line", "exec: 'head -c 5000 /dev/zero | tr \"\\0\" x; exit 1'", strings.Repeat("x", shownLine) + "…", "xxx"},
+		{"no text", `exec: 'printf "\377\376\n"; exit 1'`, "exit code 1: �", "�"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			res := runOne(t, "    "+tt.body+"\n", withEnv())
+			requireResult(t, res, tt.problem)
+			require.Contains(t, res.Output, tt.output)
+		})
+	}
+}
+
+func TestExec_MuchOutput(t *testing.T) {
+	res := runOne(t, "    exec: 'yes 0123456 | head -c 1000000; echo; echo last words; exit 1'\n", withEnv())
+	require.Equal(t, checks.Fail, res.Status)
+	require.Equal(t, "exit code 1: last words", res.Summary)
+	require.Regexp(t, `^\(\d+ bytes before\)\n`, res.Output)
+	require.True(t, strings.HasSuffix(res.Output, "\nlast words\n"))
+	require.Less(t, len(res.Output), keptOutput+100)
+}
+
+// pidIn waits for a process id in a file.
+func pidIn(t *testing.T, path string) int {
+	t.Helper()
+	var pid int
+	require.Eventually(t, func() bool {
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.HasSuffix(string(text), "\n") {
+			return false
+		}
+		pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	}, 30*time.Second, 5*time.Millisecond)
+	return pid
+}
+
+func TestExec_IsKilledAtItsLimit(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pid")
+	stubborn := command{"sh", "-c", `trap "" TERM; echo waiting; (trap "" TERM; while :; do sleep 1; done) & echo $! > ` + pids + `; while :; do sleep 1; done`}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan checks.Result)
+	go func() { done <- stubborn.run(ctx, withEnv()) }()
+	child := pidIn(t, pids)
+	cancel(errors.New("no answer within 2s"))
+	res := <-done
+	require.Equal(t, checks.Fail, res.Status)
+	require.Equal(t, "no answer within 2s", res.Summary)
+	require.Equal(t, "waiting\n", res.Output)
+	require.False(t, proc.Alive(child), "its children ended, too")
+}
+
+func TestExec_WhatItLeavesRunningEnds(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pid")
+	res := runOne(t, "    exec: 'sleep 1000 >/dev/null 2>&1 & echo $! > "+pids+"'\n", withEnv())
+	require.Equal(t, checks.Pass, res.Status, res.Summary)
+	require.False(t, proc.Alive(pidIn(t, pids)))
+}
+
+func TestExec_Interrupted(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pid")
+	list, err := Load(write(t, "checks:\n  - {name: it, exec: 'echo $$ > "+pids+"; sleep 1000'}\n"), withEnv())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan checks.Report)
+	go func() {
+		steps := []checks.Step{{Check: list[0], In: checks.Start}}
+		done <- checks.NewRunner(checks.Options{}).Run(ctx, steps, nil)
+	}()
+	pid := pidIn(t, pids)
+	cancel()
+	report := <-done
+	require.Equal(t, checks.Skip, report.Rows[0].Result.Status)
+	require.Equal(t, "interrupted", report.Rows[0].Result.Summary)
+	require.Eventually(t, func() bool { return !proc.Alive(pid) }, 30*time.Second, 5*time.Millisecond)
+}
