@@ -26,6 +26,7 @@ const (
 
 // Main is the program: it returns the exit code. What a test finds is for the report and no failure of the program.
 func Main(args []string, stdout, stderr io.Writer) int {
+	runtime.LockOSThread() // a CUDA context is current on one thread only
 	switch {
 	case slices.Equal(args, []string{"--version"}):
 		fmt.Fprintln(stdout, program, version)
@@ -36,7 +37,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	}
 	run, err := parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n%s", program, err, usage)
+		fmt.Fprintf(stderr, "%s: %v; see --help\n", program, err)
 		return exitUsage
 	}
 	pipe, err := reportPipe()
@@ -44,8 +45,6 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v; this program is started by runpodctl-worker\n", program, err)
 		return exitUsage
 	}
-	// A CUDA context is current on one thread only.
-	runtime.LockOSThread()
 	s := &session{report: &report{to: pipe}}
 	run(s)
 	if err := s.report.end(); err != nil {

@@ -101,7 +101,7 @@ static int show_named(const char *entry, size_t len) {
   long index = strtol(entry, &end, 10);
   if (len > 0 && end == entry + len) return show_gpu((int)index);
   for (int gpu = 0; len > 4 && gpu < fake_count(); gpu++)
-    for (int slice = -1; slice < fake_slices(gpu); slice++) {
+    for (int slice = -1; slice < 0 || slice < fake_slices(gpu); slice++) {
       fake_uuid_text(gpu, slice, uuid, sizeof uuid);
       if (strncmp(uuid, entry, len) != 0) continue;
       if (slice < 0) return show_gpu(gpu);

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,6 +47,9 @@ var sources embed.FS
 // the test is skipped, which under CI is a failure.
 func Build(t testing.TB, variants ...Variant) Libs {
 	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the GPU drivers that are faked are those of Linux")
+	}
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
 		if os.Getenv("CI") != "" {

@@ -176,11 +176,8 @@ func failure(line wire.Line) string {
 }
 
 func remedyOf(step wire.Step) string {
-	switch step {
-	case wire.CUDALoad:
+	if step == wire.CUDALoad {
 		return remedyCompute
-	case wire.NVMLLoad:
-		return remedyUtility
 	}
 	return remedyUnknown
 }

@@ -106,8 +106,8 @@ func trouble(unit string, err error) finding {
 }
 
 // lastWords says how a helper ended: the line that names a signal or a missing symbol, else its state.
-func lastWords(tail []string, state proc.State) string {
-	for _, line := range tail {
+func lastWords(output string, state proc.State) string {
+	for line := range strings.Lines(output) {
 		for _, sign := range []string{"SIG", "symbol lookup error", "undefined symbol", "not found", "fatal error:", "panic:"} {
 			if strings.Contains(line, sign) {
 				return strings.TrimSpace(line)

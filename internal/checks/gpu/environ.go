@@ -16,7 +16,7 @@ var harmful = []string{
 var given = []string{
 	"CUDA_DEVICE_ORDER=PCI_BUS_ID", // the order of NVML; CUDA's own is by speed
 	"CUDA_CACHE_DISABLE=1",         // no files in the home folder
-	"GOTRACEBACK=none",             // a crash in the driver is told in one line
+	"GOTRACEBACK=single",           // a crash in the driver is told with its signal, which "none" leaves out
 }
 
 const (

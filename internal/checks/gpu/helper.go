@@ -37,9 +37,10 @@ func (h *helpers) ask(ctx context.Context, q question) ([]wire.Line, error) {
 	if err != nil {
 		return nil, startError{helper: q.helper, failed: err}
 	}
-	process, err := proc.Start(proc.Options{
+	r := &run{helpers: h, question: q, report: report}
+	r.process, err = proc.Start(proc.Options{
 		Args: append([]string{program.Path}, q.args...), Env: q.environ,
-		Stdin: q.stdin, Files: program.files(write),
+		Stdin: q.stdin, Files: program.files(write), Stdout: &r.output, Stderr: &r.output,
 	})
 	_ = write.Close() // ours: the helper has its own
 	if err != nil {
@@ -48,11 +49,10 @@ func (h *helpers) ask(ctx context.Context, q question) ([]wire.Line, error) {
 	}
 	lines, stop := make(chan reported), make(chan struct{})
 	go read(report, lines, stop)
-	r := &run{helpers: h, question: q, process: process, report: report}
 	err = r.follow(ctx, lines)
 	close(stop)
 	_ = report.Close()
-	for range lines { //nolint:revive // the reader's end is ours too
+	for range lines { // the reader's end is ours too
 	}
 	return r.finished, err
 }
@@ -64,6 +64,7 @@ type run struct {
 
 	process  *proc.Process
 	report   *os.File
+	output   output // what it and the driver print
 	finished []wire.Line
 	current  wire.Line // the step that has begun, if any
 	last     wire.State
@@ -134,9 +135,9 @@ func (r *run) ending() error {
 	case r.last == wire.StateEnd && state.Signal == 0 && state.Err == nil && state.Code < crashCode:
 		return nil
 	case r.last == "":
-		return startError{helper: r.helper, words: lastWords(r.process.Tail(), state)}
+		return startError{helper: r.helper, words: lastWords(r.output.String(), state)}
 	}
-	return deathError{helper: r.helper, line: r.current, how: lastWords(r.process.Tail(), state)}
+	return deathError{helper: r.helper, line: r.current, how: lastWords(r.output.String(), state)}
 }
 
 // kill ends the helper and its group, and says whether that worked: a process that hangs inside the driver can be

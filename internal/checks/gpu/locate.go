@@ -82,16 +82,24 @@ func unpack(h Helper) (Program, error) {
 	if err != nil {
 		return Program{}, fmt.Errorf("a place to unpack the %s helper: %w", h, err)
 	}
-	_, err = io.Copy(program.image, packed)
-	if err == nil && program.trash != "" {
-		err = program.image.Close()
-		program.image = nil
-	}
-	if err != nil {
+	if err := program.fill(packed); err != nil {
 		program.Close()
 		return Program{}, fmt.Errorf("unpack the %s helper: %w", h, err)
 	}
 	return program, nil
+}
+
+// fill writes the program. As a file it is closed then: what is open for writing cannot be executed.
+func (p *Program) fill(from io.Reader) error {
+	if _, err := io.Copy(p.image, from); err != nil {
+		return err
+	}
+	if p.trash == "" {
+		return nil
+	}
+	file := p.image
+	p.image = nil
+	return file.Close()
 }
 
 func inFile(name string) (Program, error) {

@@ -40,7 +40,7 @@ var loaderFolders = []string{
 
 var nvidiaFolders = []string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib", "/usr/lib/wsl/lib"}
 
-// look gathers what there is below root, which is empty but in tests.
+// look gathers what there is below root, which is empty but in tests. What the environment names is taken as it is.
 func look(root string, environ []string) presence {
 	var p presence
 	nodes, _ := filepath.Glob(root + "/dev/nvidia[0-9]*") // the pattern is well-formed
@@ -50,10 +50,9 @@ func look(root string, environ []string) presence {
 		}
 	}
 	path, _ := variable(environ, libraryPath)
-	folders := append(filepath.SplitList(path), loaderFolders...)
 	cache, _ := os.ReadFile(root + "/etc/ld.so.cache") //nolint:gosec // below the root
 	for _, name := range []string{libCUDA, libNVML} {
-		if file, known := library(root, name, folders, cache); file != "" {
+		if file, known := library(root, name, filepath.SplitList(path), cache); file != "" {
 			p.libraries = append(p.libraries, file)
 			if !known {
 				p.extra = append(p.extra, filepath.Dir(file))
@@ -73,9 +72,14 @@ func look(root string, environ []string) presence {
 var deviceNode = regexp.MustCompile(`^nvidia[0-9]+$`)
 
 // library finds a library, and tells whether the loader will find it too.
-func library(root, name string, folders []string, cache []byte) (file string, known bool) {
-	for _, dir := range folders {
-		if dir != "" && exists(root+filepath.Join(dir, name)) {
+func library(root, name string, named []string, cache []byte) (file string, known bool) {
+	for _, dir := range named {
+		if dir != "" && exists(filepath.Join(dir, name)) {
+			return filepath.Join(dir, name), true
+		}
+	}
+	for _, dir := range loaderFolders {
+		if exists(root + filepath.Join(dir, name)) {
 			return filepath.Join(dir, name), true
 		}
 	}

@@ -12,6 +12,9 @@ import (
 	"runpodctl-worker/internal/proc"
 )
 
+// silenceRounding is how exactly a message says how long nobody answered.
+const silenceRounding = 100 * time.Millisecond
+
 // maxOutput is how much of a tool's output is kept.
 const maxOutput = 1 << 20
 
@@ -27,12 +30,11 @@ func (e toolError) Error() string { return e.name + " failed: " + e.words }
 type silenceError struct {
 	name  string
 	limit time.Duration
-	cause error // why all had to end before the limit
 	stuck bool
 }
 
 func (e silenceError) Error() string {
-	text := fmt.Sprintf("driver tool did not answer in %s: %s", e.limit.Round(100*time.Millisecond), e.name)
+	text := fmt.Sprintf("driver tool did not answer in %s: %s", e.limit.Round(silenceRounding), e.name)
 	if e.stuck {
 		text += "; it is stuck in the kernel and cannot be killed"
 	}
@@ -42,7 +44,9 @@ func (e silenceError) Error() string {
 // runTool runs a program and returns what it printed. It is killed with all its children once its time is over.
 func runTool(ctx context.Context, limit time.Duration, environ []string, args ...string) (string, error) {
 	name := args[0][strings.LastIndexByte(args[0], '/')+1:]
-	began := time.Now()
+	if at, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(at))
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var out output
@@ -57,7 +61,7 @@ func runTool(ctx context.Context, limit time.Duration, environ []string, args ..
 		_ = process.Stop(now) // whom it left behind
 	case <-ctx.Done():
 		stuck := process.Stop(now) != nil
-		return out.String(), silenceError{name: name, limit: time.Since(began), cause: context.Cause(ctx), stuck: stuck}
+		return out.String(), silenceError{name: name, limit: limit, stuck: stuck}
 	}
 	if state := process.State(); state.Code != 0 || state.Err != nil {
 		words, _, _ := strings.Cut(strings.TrimSpace(out.String()), "\n")

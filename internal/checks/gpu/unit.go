@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,9 +31,7 @@ func (s *survey) units(visible bool) []unit {
 		if h.Memory != nil {
 			memory[h.UUID] = *h.Memory
 		}
-		for id, m := range h.MIGMemory {
-			memory[id] = m
-		}
+		maps.Copy(memory, h.MIGMemory)
 	}
 	var list []unit
 	add := func(u unit) {

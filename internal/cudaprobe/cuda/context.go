@@ -32,8 +32,11 @@ func (c *Context) enter() error {
 	if c.driver.current == c {
 		return nil
 	}
+	if err := c.driver.check("cuCtxSetCurrent", c.driver.calls.contextSetCurrent(c.handle)); err != nil {
+		return err
+	}
 	c.driver.current = c
-	return c.driver.check("cuCtxSetCurrent", c.driver.calls.contextSetCurrent(c.handle))
+	return nil
 }
 
 // Scope runs a function and then frees what it made on the GPU. After an error nothing is freed: a broken context would

@@ -70,7 +70,7 @@ func (d *Driver) Devices() ([]wire.Device, error) {
 	for i := range devices {
 		devices[i].Index = i
 		if err := d.describe(&devices[i]); err != nil {
-			return devices[:i], err
+			return nil, err
 		}
 	}
 	return devices, nil

@@ -63,7 +63,7 @@ func TestMatmul_IsExact(t *testing.T) {
 			for k := range edge {
 				want += value(a, i, k) * value(b, k, j)
 			}
-			require.Equal(t, want, value(c, i, j), "element %d,%d", i, j)
+			require.Equal(t, int(want), int(value(c, i, j)), "element %d,%d", i, j)
 		}
 	}
 }
