@@ -12,7 +12,8 @@ packed=internal/checks/gpu/embedded/bin/$arch
 
 # compiler prints the C compiler for the target, if there is one.
 compiler() {
-	local candidate=${CC:-gcc}
+	local candidate
+	candidate=$(go env CC)
 	if [ -z "${CC:-}" ] && [ "$arch" != "$(go env GOHOSTARCH)" ]; then
 		case $arch in
 		amd64) candidate=x86_64-linux-gnu-gcc ;;
