@@ -20,15 +20,18 @@ func TestReport(t *testing.T) {
 	}{
 		{"without data", wire.Outcome{State: wire.StateOK}, wire.Line{State: wire.StateOK}},
 		{
-			"with data", wire.Outcome{State: wire.StateOK, Data: wire.NVMLCount{Count: 2}},
+			"with data",
+			wire.Outcome{State: wire.StateOK, Data: wire.NVMLCount{Count: 2}},
 			wire.Line{State: wire.StateOK, Data: json.RawMessage(`{"count":2}`)},
 		},
 		{
-			"failed", wire.Outcome{State: wire.StateFail, Call: "nvmlInit_v2", Code: 9, Detail: "Driver Not Loaded"},
+			"failed",
+			wire.Outcome{State: wire.StateFail, Call: "nvmlInit_v2", Code: 9, Detail: "Driver Not Loaded"},
 			wire.Line{State: wire.StateFail, Call: "nvmlInit_v2", Code: 9, Detail: "Driver Not Loaded"},
 		},
 		{
-			"data that JSON cannot say", wire.Outcome{State: wire.StateOK, Data: wire.Compute{GFLOPS: math.NaN()}},
+			"data that JSON cannot say",
+			wire.Outcome{State: wire.StateOK, Data: wire.Compute{GFLOPS: math.NaN()}},
 			wire.Line{State: wire.StateFail, Detail: "json: unsupported value: NaN"},
 		},
 	} {
