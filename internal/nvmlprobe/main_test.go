@@ -97,7 +97,7 @@ func listen(t *testing.T, cmd *exec.Cmd) <-chan wire.Line {
 	cmd.ExtraFiles = []*os.File{out}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, out.Close())
-	lines := make(chan wire.Line, 1000)
+	lines := make(chan wire.Line)
 	go func() {
 		defer close(lines)
 		defer in.Close()
