@@ -109,8 +109,10 @@ func (s *screen) listLines(w, h int) []string {
 		switch {
 		case e.line != nil:
 			lines = append(lines, s.row(e.line, w, titles))
-		default:
+		case e.heading != "":
 			lines = append(lines, s.look.strong.Render(e.heading))
+		default:
+			lines = append(lines, "")
 		}
 	}
 	return lines
