@@ -69,7 +69,7 @@ func TestPlain_LongOutputIsCutInFront(t *testing.T) {
 		Step:   checks.Step{In: checks.Early},
 		Result: checks.Result{Status: checks.Fail, Output: strings.Repeat("line\n", 30) + "last\n"},
 	}})
-	require.Contains(t, text.String(), "│ … 11 lines before\n")
+	require.Contains(t, text.String(), "│ … 11 more above\n")
 	require.True(t, strings.HasSuffix(text.String(), "│ last\n"))
 	require.Equal(t, maxTail-1, strings.Count(text.String(), "│ line\n"))
 }
