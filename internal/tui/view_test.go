@@ -240,6 +240,16 @@ func TestView_EveryLineIsReachable(t *testing.T) {
 	}
 }
 
+func TestView_HeadingComesWithTheFirstOfItsPhase(t *testing.T) {
+	rows := hostileRows()
+	r := newRig(Options{Steps: planOf(rows)})
+	r.resize(20, 10)
+	for r.press("G"); r.selected != rows[20].Step.Key(); {
+		r.press("k")
+	}
+	require.Contains(t, r.View(), "Start checks")
+}
+
 func TestView_NothingOfACheckReachesTheTerminal(t *testing.T) {
 	rows := hostileRows()
 	r := newRig(Options{Steps: planOf(rows)})
