@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -35,4 +36,23 @@ func printable(r rune) rune {
 		return -1
 	}
 	return r
+}
+
+// maxTailBytes bounds the work for one screen, whatever a check prints.
+const maxTailBytes = 64 << 10
+
+// tail is the end of what a check printed, in so many lines at most. All of it is in the JSON document.
+func tail(output string, most int) []string {
+	output = strings.TrimRight(output, "\r\n")
+	kept := strings.Split(output[max(0, len(output)-maxTailBytes):], "\n")
+	end := strings.Join(kept[max(0, len(kept)-most):], "\n")
+	text := clean(end)
+	if text == "" {
+		return nil
+	}
+	lines := strings.Split(text, "\n")
+	if before := strings.Count(output[:len(output)-len(end)], "\n"); before > 0 {
+		lines = append([]string{fmt.Sprintf("… %d more above", before)}, lines...)
+	}
+	return lines
 }

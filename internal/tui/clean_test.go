@@ -38,6 +38,23 @@ func TestCleanLine_IsOneLine(t *testing.T) {
 	require.Equal(t, "one two three", cleanLine(" one\ntwo\r\n\tthree\u2028"))
 }
 
+func TestTail(t *testing.T) {
+	for name, tt := range map[string]struct {
+		output string
+		want   []string
+	}{
+		"nothing":       {"", nil},
+		"empty lines":   {"\n\r\n", nil},
+		"few":           {"a\nb\n", []string{"a", "b"}},
+		"as many":       {"a\nb\nc\n", []string{"a", "b", "c"}},
+		"more":          {"a\nb\nc\nd\ne", []string{"… 2 more above", "c", "d", "e"}},
+		"a huge line":   {strings.Repeat("x", 2*maxTailBytes), []string{strings.Repeat("x", maxTailBytes)}},
+		"cut in a rune": {"a\n" + strings.Repeat("é", maxTailBytes/2) + "x", []string{"… 1 more above", "\uFFFD" + strings.Repeat("é", maxTailBytes/2-1) + "x"}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, tt.want, tail(tt.output, 3)) })
+	}
+}
+
 func FuzzClean(f *testing.F) {
 	for _, seed := range []string{"text", "\x1b[31mred\x1b[0m", "\x1b]52;c;aGk=\a", "a\rb\n\x9b1m", "\u202e\u0085", "👩‍💻\x1b"} {
 		f.Add(seed)

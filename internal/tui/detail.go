@@ -9,7 +9,10 @@ import (
 	"runpodctl-worker/internal/checks"
 )
 
-const maxFactName = 28
+const (
+	maxFactName = 28
+	maxOutput   = 1000 // lines
+)
 
 // detailPane is the part of the detail that the window has room for.
 func (s *screen) detailPane(w, h int) []string {
@@ -86,13 +89,14 @@ func (s *screen) facts(facts []checks.Fact, w int) []string {
 }
 
 func (s *screen) output(output string, w int) []string {
-	output = clean(output)
-	if output == "" || w < 3 {
+	if w < 3 {
 		return nil
 	}
-	lines := strings.Split(ansi.Hardwrap(output, w-2, true), "\n")
-	for i := range lines {
-		lines[i] = s.look.faint.Render("│ ") + lines[i]
+	var lines []string
+	for _, line := range tail(output, maxOutput) {
+		for part := range strings.SplitSeq(ansi.Hardwrap(line, w-2, true), "\n") {
+			lines = append(lines, s.look.faint.Render("│ ")+part)
+		}
 	}
 	return lines
 }

@@ -2,8 +2,8 @@ package tui
 
 import (
 	"fmt"
+	"math"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/bubbles/key"
 	"github.com/charmbracelet/bubbles/spinner"
@@ -30,7 +30,7 @@ func (s *screen) progress() string {
 		ended := len(s.settled().Rows)
 		return s.look.busy.Render(s.spin()) + fmt.Sprintf(" %d of %d", ended, len(s.board.lines))
 	case !s.next.IsZero():
-		return fmt.Sprintf("again in %d s", int(s.next.Sub(s.clock())/time.Second)+1)
+		return fmt.Sprintf("again in %d s", int(math.Ceil(s.next.Sub(s.clock()).Seconds())))
 	}
 	return "in " + seconds(s.board.took)
 }
@@ -51,7 +51,7 @@ func (s *screen) settled() checks.Report {
 	return r
 }
 
-// state says how things stand, or what was just asked for; at the right, how much of the list is out of sight.
+// state says how things stand, or what was just asked for; at the right, how much is out of sight.
 func (s *screen) state(w int) string {
 	right := s.outOfSight()
 	room := w - ansi.StringWidth(right)
@@ -80,23 +80,30 @@ func (s *screen) standing(room int) string {
 	if len(settled.Rows) == 0 && s.busy {
 		text = "checking"
 	}
-	return text + s.look.mark.Render(filtered)
-}
-
-func (s *screen) outOfSight() string {
-	p := s.panes()
-	if s.help || p.listH == 0 {
-		return ""
-	}
-	above, below := s.top, len(s.entries())-s.top-p.listH
-	text := ""
-	if above > 0 {
-		text = fmt.Sprintf("↑ %d", above)
-	}
-	if below > 0 {
-		text = strings.TrimLeft(text+fmt.Sprintf("  ↓ %d", below), " ")
+	if filtered != "" {
+		text += s.look.mark.Render(filtered)
 	}
 	return text
+}
+
+// outOfSight is how many lines there are above and below what is shown.
+func (s *screen) outOfSight() string {
+	p := s.panes()
+	above, below := s.top, len(s.entries())-s.top-p.listH
+	switch {
+	case s.help:
+		return ""
+	case s.detail:
+		above, below = s.offset, len(s.detailLines(p.detailW))-s.offset-p.detailH
+	}
+	var parts []string
+	if above > 0 {
+		parts = append(parts, fmt.Sprintf("↑ %d", above))
+	}
+	if below > 0 {
+		parts = append(parts, fmt.Sprintf("↓ %d", below))
+	}
+	return strings.Join(parts, "  ")
 }
 
 // footer names the main keys, as many as there is room for, help and quit before all others.

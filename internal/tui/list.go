@@ -88,7 +88,9 @@ func (s *screen) clamp() {
 	s.top = min(s.top, at)
 	s.top = max(s.top, at-p.listH+1)
 	s.top = max(0, min(s.top, len(entries)-p.listH))
-	s.offset = max(0, min(s.offset, len(s.detailLines(p.detailW))-p.detailH))
+	if s.detail {
+		s.offset = max(0, min(s.offset, len(s.detailLines(p.detailW))-p.detailH))
+	}
 }
 
 func (s *screen) listLines(w, h int) []string {
@@ -109,8 +111,10 @@ func (s *screen) listLines(w, h int) []string {
 		switch {
 		case e.line != nil:
 			lines = append(lines, s.row(e.line, w, titles))
-		default:
+		case e.heading != "":
 			lines = append(lines, s.look.strong.Render(e.heading))
+		default:
+			lines = append(lines, "")
 		}
 	}
 	return lines

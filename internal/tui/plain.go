@@ -22,7 +22,7 @@ type PlainOptions struct {
 const (
 	minIDWidth, maxIDWidth = 8, 24
 	minWidth               = 60 // below, the columns leave no room to break lines in
-	maxTail                = 20 // lines of a check's output that are shown; all of it is in the JSON document
+	maxTail                = 20 // lines of a check's output that are shown
 )
 
 // Plain returns a renderer that writes one line for each check as it ends, for terminals without a screen, for logs and
@@ -89,21 +89,8 @@ func (p *plain) trouble(res checks.Result) []string {
 	if res.Threshold != nil {
 		lines = append(lines, hang(indent+p.look.faint.Render("wanted: "), wanted(res.Threshold), p.width)...)
 	}
-	for _, line := range tail(res.Output) {
+	for _, line := range tail(res.Output, maxTail) {
 		lines = append(lines, indent+p.look.faint.Render("│ ")+line)
-	}
-	return lines
-}
-
-// tail is the end of what a check printed.
-func tail(output string) []string {
-	output = clean(output)
-	if output == "" {
-		return nil
-	}
-	lines := strings.Split(output, "\n")
-	if more := len(lines) - maxTail; more > 0 {
-		lines = append([]string{fmt.Sprintf("… %d lines before", more)}, lines[more:]...)
 	}
 	return lines
 }

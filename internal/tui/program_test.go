@@ -81,7 +81,7 @@ var programs = map[string]func() []checks.Step{
 			step, res := row.Step, row.Result
 			step.Run = func(ctx context.Context) checks.Result {
 				select {
-				case <-time.After(time.Duration(i) * 200 * time.Millisecond):
+				case <-time.After(time.Duration(i) * 40 * time.Millisecond):
 				case <-ctx.Done():
 				}
 				return res

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/internal/checks"
 )
 
 func TestRun_InTerminal(t *testing.T) {
@@ -87,6 +90,59 @@ func TestRun_Ends(t *testing.T) {
 			require.Equal(t, tt.code, code, ansi.Strip(out))
 			require.Contains(t, ansi.Strip(out), tt.says)
 			x.requireRestored(out)
+		})
+	}
+}
+
+func TestRun_TellsHowItWasLeft(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hangs bool
+		leave func(x *terminal, cancel func())
+		err   error
+	}{
+		"q":                        {false, func(x *terminal, _ func()) { x.press("q") }, nil},
+		"q while a check hangs":    {true, func(x *terminal, _ func()) { x.press("q") }, ErrInterrupted},
+		"context":                  {false, func(_ *terminal, cancel func()) { cancel() }, ErrInterrupted},
+		"context, and a check too": {true, func(_ *terminal, cancel func()) { cancel() }, ErrInterrupted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := openTerminal(t, 80, 24)
+			release := make(chan struct{})
+			defer close(release)
+			plan := steps(
+				check("memory", "Memory", checks.Early, checks.Result{Summary: "enough"}),
+				checks.Check{ID: "stuck", Title: "Stuck", Phase: checks.Start, Run: func(context.Context) checks.Result {
+					if tt.hangs {
+						<-release
+					}
+					return checks.Result{}
+				}},
+			)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			type end struct {
+				report checks.Report
+				err    error
+			}
+			ended := make(chan end, 1)
+			go func() {
+				report, err := Run(ctx, Options{Steps: plan, Runner: checks.NewRunner(checks.Options{}), In: x.tty, Out: x.tty})
+				ended <- end{report, err}
+			}()
+			if tt.hangs {
+				x.await(0, "1 of 2")
+			} else {
+				x.await(0, "2 passed")
+			}
+			tt.leave(x, cancel)
+			got := <-ended
+			require.ErrorIs(t, got.err, tt.err)
+			require.Len(t, got.report.Rows, 2)
+			require.Equal(t, "enough", got.report.Rows[0].Result.Summary)
+			require.NotZero(t, got.report.Began)
+			if tt.hangs {
+				require.Equal(t, "not finished: interrupted", got.report.Rows[1].Result.Summary)
+			}
 		})
 	}
 }

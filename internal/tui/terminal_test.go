@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -48,7 +49,7 @@ func openTerminal(t *testing.T, cols, rows uint16) *terminal {
 	return x
 }
 
-// start starts a program of program_test.go.
+// startProgram starts a program of program_test.go.
 func startProgram(t *testing.T, name string, env ...string) *terminal {
 	t.Helper()
 	x := openTerminal(t, 80, 24)
@@ -63,7 +64,7 @@ func (x *terminal) start(path string, env ...string) {
 	x.cmd = exec.Command(path)
 	x.cmd.Env = append([]string{"TERM=xterm-256color", "LANG=C.UTF-8"}, env...)
 	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = x.tty, x.tty, x.tty
-	x.cmd.SysProcAttr = ownTerminal()
+	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // as a shell's child has it
 	require.NoError(x.t, x.cmd.Start())
 	x.t.Cleanup(func() {
 		if x.cmd.ProcessState == nil {
@@ -159,10 +160,9 @@ func (x *terminal) requireRestored(out string) {
 	}
 }
 
-// quiet turns the echo of what is typed off.
-func (x *terminal) quiet(t *testing.T) {
-	t.Helper()
-	cmd := exec.Command("stty", "-echo")
-	cmd.Stdin = x.tty
-	require.NoError(t, cmd.Run())
+// raw turns the echo of what is typed off.
+func (x *terminal) raw() {
+	x.t.Helper()
+	_, err := term.MakeRaw(int(x.tty.Fd()))
+	require.NoError(x.t, err)
 }

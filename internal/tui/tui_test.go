@@ -22,7 +22,7 @@ func TestLinkedIn_LeavesTheTerminalAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			seen := filepath.Join(t.TempDir(), "seen")
 			x := openTerminal(t, 80, 24)
-			x.quiet(t)
+			x.raw()
 			x.press("typed ahead\n")
 			x.start(path, append(ci, "TUI_TEST_SEEN="+seen)...)
 			code, out := x.end()
