@@ -89,8 +89,15 @@ func helper(mode string) {
 		time.Sleep(time.Minute)
 	case "sleep":
 		time.Sleep(time.Minute)
+	default:
+		if run := platformModes[mode]; run != nil {
+			run()
+		}
 	}
 }
+
+// platformModes are the modes that not every system has.
+var platformModes = map[string]func(){}
 
 // buffer is written by a process and read by a test.
 type buffer struct {
