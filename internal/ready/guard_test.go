@@ -160,6 +160,7 @@ func TestGuard_Lost(t *testing.T) {
 		probe.set(errRefused, false)
 		time.Sleep(30 * time.Second)
 		<-g.Exited()
+		require.NoError(t, f.Err(), "the program does not know yet")
 		lost, ok := errors.AsType[*ready.LostError](g.Err())
 		require.True(t, ok)
 		require.Equal(t, "readiness lost: p: connection refused", lost.Error())
