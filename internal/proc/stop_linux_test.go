@@ -19,47 +19,42 @@ import (
 // stubborn is a script that only a KILL ends.
 const stubborn = `trap "" TERM; sleep 300 & wait; sleep 300`
 
-// daemon starts a process in a session of its own, without an environment and without the program's output. Its parent
-// has ended when it returns, if it is to be an orphan.
-func daemon(orphan bool) {
+// leave starts a process in a session of its own, without the program's output, and lasts. The parent of an orphan has
+// ended by then.
+func leave(orphan bool, env []string) {
+	script := stubborn
 	if orphan {
-		cmd := exec.Command("sh", "-c", `sh -c '`+stubborn+`' >/dev/null 2>&1 & echo $!`)
-		cmd.Env, cmd.SysProcAttr = []string{}, &syscall.SysProcAttr{Setsid: true}
+		script = `sh -c '` + stubborn + `' >/dev/null 2>&1 & echo $!`
+	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Env, cmd.SysProcAttr = env, &syscall.SysProcAttr{Setsid: true}
+	if orphan {
 		out, err := cmd.Output()
 		must(err)
 		fmt.Print(string(out))
-		return
+	} else {
+		must(cmd.Start())
+		fmt.Println(cmd.Process.Pid)
 	}
-	cmd := exec.Command("sh", "-c", stubborn)
-	cmd.Env, cmd.SysProcAttr = []string{}, &syscall.SysProcAttr{Setsid: true}
-	must(cmd.Start())
-	fmt.Println(cmd.Process.Pid)
+	fmt.Println("all left")
+	time.Sleep(time.Minute)
 }
 
 func init() {
-	leave := func(orphan bool) func() {
-		return func() {
-			daemon(orphan)
-			fmt.Println("all left")
-			time.Sleep(time.Minute)
-		}
-	}
-	platformModes["leave an orphan without a trace"] = leave(true)
-	platformModes["leave a daemon without a trace"] = leave(false)
+	platformModes["leave an orphan without a trace"] = func() { leave(true, []string{}) }
+	platformModes["leave a daemon without a trace"] = func() { leave(false, []string{}) }
+	platformModes["leave an orphan"] = func() { leave(true, nil) }
 	platformModes["stubborn with a stubborn grandchild"] = func() {
 		signal.Ignore(syscall.SIGTERM)
-		cmd := exec.Command("sh", "-c", `sh -c '`+stubborn+`' & echo $!; `+stubborn)
+		cmd := exec.Command("sh", "-c", `sh -c '`+stubborn+`' & echo $!; echo $$; echo all left; `+stubborn)
 		cmd.Stdout = os.Stdout
-		must(cmd.Start())
-		fmt.Println(cmd.Process.Pid)
-		fmt.Println("all left")
-		time.Sleep(time.Minute)
+		must(cmd.Run())
 	}
 	platformModes["own group"] = func() {
 		c := make(chan os.Signal, 1)
 		signal.Notify(c, syscall.SIGINT)
 		out := &buffer{}
-		p, err := proc.Start(proc.Options{Args: []string{"sh", "-c", `trap "echo interrupted" INT; trap "echo told; exit" USR1; echo ready; sleep 300`}, Stdout: out})
+		p, err := proc.Start(proc.Options{Args: []string{"sh", "-c", `trap "echo interrupted" INT; trap "echo told; exit" USR1; echo ready; while :; do sleep 0.05; done`}, Stdout: out})
 		must(err)
 		for !strings.Contains(out.String(), "ready\n") {
 			time.Sleep(5 * time.Millisecond)
@@ -96,6 +91,13 @@ func requireGone(t *testing.T, pids []int) {
 	for _, pid := range pids {
 		require.False(t, proc.Alive(pid))
 	}
+}
+
+// Without a parent that leads to it, and without an Adopt, only its environment tells whose it is.
+func TestStop_EndsAMarkedOrphan(t *testing.T) {
+	p, left := leaving(t, "leave an orphan", 1)
+	require.NoError(t, p.Stop(within(t, 200*time.Millisecond)))
+	requireGone(t, left)
 }
 
 // SR-05

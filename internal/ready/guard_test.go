@@ -155,10 +155,9 @@ func TestGuard_Lost(t *testing.T) {
 			jobs <- err
 		}()
 		probe.set(nil, true)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5*time.Minute + 6*time.Second)
 		require.False(t, over(g), "a job keeps it busy")
 		probe.set(errRefused, false)
-		time.Sleep(30 * time.Second)
 		<-g.Exited()
 		require.NoError(t, f.Err(), "the program does not know yet")
 		lost, ok := errors.AsType[*ready.LostError](g.Err())
