@@ -10,6 +10,9 @@ LINT_VERSION := v2.15.0
 LINT         := .cache/bin/golangci-lint-$(LINT_VERSION)
 
 export CGO_ENABLED := $(if $(CGO_ENABLED),$(CGO_ENABLED),0)
+# go-nvml uses functions that NVIDIA has deprecated, and gcc would say so at length.
+export CGO_CFLAGS := -O2 -g -Wno-deprecated-declarations
+export VERSION
 
 .DEFAULT_GOAL := help
 
@@ -18,8 +21,14 @@ help: ## Show what there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/runpodctl-worker
+build: ## Build bin/runpodctl-worker and, beside it, its GPU helpers
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/runpodctl-worker
+	@build/helpers.sh beside $(dir $(BIN))
+
+.PHONY: release-build
+release-build: ## Build bin/runpodctl-worker as released, with the GPU helpers inside
+	@build/helpers.sh embed
+	@go build -trimpath -tags embedprobes -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/runpodctl-worker
 
 .PHONY: run
 run: build ## Run one job of a sample handler through the local Runpod
@@ -54,7 +63,9 @@ bench: setup build ## Measure against the official SDK; prints the table of docs
 
 .PHONY: lint
 lint: $(LINT) ## Check format, style and the import rules
+	test/setup.sh gcc
 	$(LINT) run
+	CGO_ENABLED=1 $(LINT) run ./internal/nvmlprobe/... # go-nvml is seen with cgo only
 	GOOS=darwin go vet $(PKGS)
 
 $(LINT):

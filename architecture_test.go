@@ -40,7 +40,7 @@ var owners = map[string][]string{
 	"github.com/urfave/cli/":        {"internal/cli"},
 	"github.com/stretchr/testify/":  {"test"},
 	"go.yaml.in/yaml/":              {"internal/cli", "internal/checks"},
-	"github.com/cenkalti/backoff/":  {"internal/worker"},
+	"github.com/cenkalti/backoff/":  {"internal/worker", "internal/checks"},
 	"github.com/charmbracelet/":     {"internal/tui"},
 	"github.com/ebitengine/purego/": {"internal/cudaprobe"},
 	"github.com/NVIDIA/go-nvml/":    {"internal/nvmlprobe"},

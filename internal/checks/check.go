@@ -3,6 +3,7 @@
 package checks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -46,8 +47,11 @@ func (s Status) String() string { return statusNames[s] }
 // MarshalText makes the status a word in JSON.
 func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// LaneGPU is the lane of whatever uses a GPU: never two at once.
-const LaneGPU = "gpu"
+// The lanes.
+const (
+	LaneGPU   = "gpu"   // whatever uses a GPU: never two at once
+	LaneYours = "yours" // what a user's own code or command does: one after another, in the user's order
+)
 
 // Check is one fitness check. Its metadata is fixed when it is made.
 type Check struct {
@@ -57,6 +61,7 @@ type Check struct {
 	Phase   Phase
 	Recheck bool          // an early check that runs again at start
 	Builtin bool          // comes with the program; RUNPOD_SKIP_AUTO_SYSTEM_CHECKS and its like concern only these
+	Switch  string        // the variable that turns a builtin check off; empty: RUNPOD_SKIP_AUTO_SYSTEM_CHECKS
 	Vital   bool          // it must be able to run: an Error of it makes a worker unfit as a Fail does
 	Lane    string        // checks of one lane never run side by side; empty: beside any other
 	Limit   time.Duration // how long it may take; 0: the runner's limit
@@ -65,6 +70,8 @@ type Check struct {
 
 // Fatal says whether a result of this check makes a worker unfit.
 func (c Check) Fatal(s Status) bool { return s == Fail || s == Error && c.Vital }
+
+func (c Check) called() string { return cmp.Or(c.Title, c.ID) }
 
 // Result is the answer of a check.
 type Result struct {
@@ -76,7 +83,7 @@ type Result struct {
 	Threshold *Threshold // what was asked for
 	Facts     []Fact
 	Output    string  // what a tool or a user's check printed
-	Found     []Check // more checks, which this one brought to light; they run right after it. Their ids must be new.
+	Found     []Check // more checks, which this one brought to light; they run right after it
 }
 
 // Fact is one thing that a check saw.
@@ -103,4 +110,11 @@ type Threshold struct {
 // Skipped is the result of a check that does not concern this box.
 func Skipped(format string, args ...any) Result {
 	return Result{Status: Skip, Summary: fmt.Sprintf(format, args...)}
+}
+
+// Misread is the result of a check that was told something which makes no sense.
+func Misread(err error) Result {
+	return Result{
+		Status: Error, Kind: "ValueError", Summary: err.Error(), Remedy: "Correct the value, or leave it out for the default.",
+	}
 }

@@ -43,14 +43,6 @@ type Config struct {
 	Lookup   config.Lookup // for what is no knob: the image's CUDA_VERSION, NVIDIA_*, proxies, URLs
 }
 
-// Switches turn checks off or put them later.
-type Switches struct {
-	SkipAll    bool // RUNPOD_SKIP_FITNESS_CHECKS
-	Defer      bool // RUNPOD_DEFER_FITNESS_CHECKS: early ones wait for start
-	SkipSystem bool // RUNPOD_SKIP_AUTO_SYSTEM_CHECKS
-	SkipGPU    bool // RUNPOD_SKIP_GPU_CHECK
-}
-
 // ConfigFrom reads the environment. What makes no sense is kept in the knob that it belongs to.
 func ConfigFrom(lookup config.Lookup) Config {
 	return Config{
@@ -63,13 +55,8 @@ func ConfigFrom(lookup config.Lookup) Config {
 		GPUMaxErrors:   knob(lookup, config.GPUMaxErrors, 10, count),
 		GPUCount:       knob(lookup, config.GPUCount, Unset, count),
 		Benchmark:      knob(lookup, config.GPUBenchmarkTimeout, 2*time.Second, seconds),
-		Switches: Switches{
-			SkipAll:    truthy(lookup, config.SkipChecks),
-			Defer:      truthy(lookup, config.DeferChecks),
-			SkipSystem: truthy(lookup, config.SkipSystem),
-			SkipGPU:    truthy(lookup, config.SkipGPU),
-		},
-		Lookup: lookup,
+		Switches:       switchesFrom(lookup),
+		Lookup:         lookup,
 	}
 }
 
@@ -83,6 +70,13 @@ func (c Config) Err() error {
 func (c Config) Get(name string) string {
 	v, _ := c.Lookup(name)
 	return v
+}
+
+// WithGPUCount is the configuration with a number of GPUs to expect, and who asks for it: a flag beats the variable,
+// also one that makes no sense.
+func (c Config) WithGPUCount(n int, origin string) Config {
+	c.GPUCount = Knob[int]{Value: n, Origin: origin}
+	return c
 }
 
 func knob[T any](lookup config.Lookup, name string, normal T, parse func(string) (T, error)) Knob[T] {
@@ -114,13 +108,16 @@ func percent(s string) (float64, error) {
 	return v, nil
 }
 
-// maxSeconds keeps a limit from overflowing, and from meaning for ever.
-const maxSeconds = 24 * 60 * 60
+// A limit must not overflow or mean for ever, nor be so short that it rounds to none.
+const (
+	minSeconds = 0.001
+	maxSeconds = 24 * 60 * 60
+)
 
 func seconds(s string) (time.Duration, error) {
 	v, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(v > 0 && v <= maxSeconds) {
-		return 0, fmt.Errorf("want a number of seconds above 0 and up to %d", maxSeconds)
+	if err != nil || !(v >= minSeconds && v <= maxSeconds) {
+		return 0, fmt.Errorf("want a number of seconds from %v to %d", minSeconds, maxSeconds)
 	}
 	return time.Duration(v * float64(time.Second)), nil
 }

@@ -25,13 +25,13 @@ type Options struct {
 	StopAtFatal bool          // what follows a fatal result is not run
 }
 
-// Runner runs steps and tells what happens. A check that does not come back is left behind and reported; it is not
-// started again while it still hangs.
+// Runner runs steps and tells what happens. A check that does not come back is left behind and reported; while it still
+// hangs, neither it nor another one of its lane is started.
 type Runner struct {
 	options Options
 
 	mu      sync.Mutex
-	hanging map[string]chan struct{} // by key: closed when the check that was left behind came back
+	hanging []left
 }
 
 // NewRunner makes a runner.
@@ -42,7 +42,7 @@ func NewRunner(o Options) *Runner {
 	if o.SideBySide < 1 {
 		o.SideBySide = 1
 	}
-	return &Runner{options: o, hanging: map[string]chan struct{}{}}
+	return &Runner{options: o}
 }
 
 // Run runs the steps, phase by phase, and calls emit, which may be nil, for each event, one at a time. When ctx ends,
@@ -54,7 +54,7 @@ func (r *Runner) Run(ctx context.Context, steps []Step, emit func(Event)) Report
 	if r.options.Total > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Total,
-			fmt.Errorf("all checks together may take %s", r.options.Total))
+			overdueError{fmt.Sprintf("all checks together may take %s", r.options.Total)})
 		defer cancel()
 	}
 	began := time.Now()
@@ -82,7 +82,7 @@ type run struct {
 	emit    func(Event)
 	order   []string
 	rows    map[string]Row
-	stopped string // title of the step whose fatal result ended the run
+	stopped string // what the step is called whose fatal result ended the run
 }
 
 // phase runs steps of one phase: as many side by side as the options say, never two of one lane, begun in order.
@@ -134,13 +134,10 @@ func (r *run) begin(ctx context.Context, waiting []Step, busy map[string]bool, r
 
 // finish records a result and returns the steps that it brought to light.
 func (r *run) finish(row Row) []Step {
-	found := make([]Step, 0, len(row.Result.Found))
-	for _, c := range row.Result.Found {
-		found = append(found, Step{Check: c, In: row.Step.In})
-	}
+	found := r.found(row)
 	r.rows[row.Step.Key()] = row
 	if r.runner.options.StopAtFatal && row.Fatal() && r.stopped == "" {
-		r.stopped = row.Step.Title
+		r.stopped = row.Step.called()
 	}
 	r.emit(Finished{row})
 	if len(found) > 0 {
@@ -152,4 +149,23 @@ func (r *run) finish(row Row) []Step {
 		r.emit(Found{row.Step.Key(), found})
 	}
 	return found
+}
+
+// found makes steps of the checks that a result brought to light. Two of a user's functions may share a name; an id
+// that is taken gets a number.
+func (r *run) found(row Row) []Step {
+	taken := map[string]bool{}
+	for _, key := range r.order {
+		taken[key] = true
+	}
+	steps := make([]Step, 0, len(row.Result.Found))
+	for _, c := range row.Result.Found {
+		s := Step{Check: c, In: row.Step.In}
+		for n := 2; taken[s.Key()]; n++ {
+			s.ID = fmt.Sprintf("%s-%d", c.ID, n)
+		}
+		taken[s.Key()] = true
+		steps = append(steps, s)
+	}
+	return steps
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -47,6 +49,14 @@ func wanted(f cli.Flag) string {
 
 func printError(w io.Writer, err error) {
 	fmt.Fprintln(w, "runpodctl-worker:", strings.TrimRight(err.Error(), "\n"))
+}
+
+// printJSONError is printError for whoever reads JSON: one flat object, whose code is a word that does not change.
+func printJSONError(w io.Writer, code int, err error) {
+	names := map[int]string{exitUsage: "usage", exitUnsettled: "unsettled", exitInterrupted: "interrupted"}
+	_ = json.NewEncoder(w).Encode(map[string]string{ // stderr may be gone
+		"code": cmp.Or(names[code], "failed"), "error": strings.TrimRight(err.Error(), "\n"),
+	})
 }
 
 // onUsageError makes one line of the flag package's message, which calls every flag -name and is

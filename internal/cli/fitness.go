@@ -2,72 +2,199 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
-	"time"
 
+	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/checks/gpu"
 	"runpodctl-worker/internal/config"
-	"runpodctl-worker/internal/handler/program"
-	"runpodctl-worker/internal/worker"
+	"runpodctl-worker/internal/protocol"
 )
 
-// checkLimit is how long one registered check may take. A check that hangs must not keep a worker that takes no jobs.
-const checkLimit = 30 * time.Second
+// setupCheck stands in the log and the unhealthy ping for what goes wrong before any check runs.
+const setupCheck = "setup"
 
-var errCheckHangs = fmt.Errorf("TimeoutError: no answer within %s", checkLimit)
+// fitness runs the checks of a production worker: the early ones before the handler exists, the others once it is
+// loaded. The first that fails makes the worker unfit.
+type fitness struct {
+	lookup config.Lookup
+	env    []string
+	args   []string // of the command line, for the exemptions
+	file   string   // with checks of the user's own
+	log    *slog.Logger
 
-// checker is a handler whose program may have registered fitness checks.
-type checker interface {
-	Check(ctx context.Context, index int) error
+	passed bool          // the early checks ran and passed
+	first  checks.Config // what they were held against
 }
 
-// runChecks runs the fitness checks that the handler registered, in their order, and logs in the SDK's words. The first
-// that fails makes the worker unhealthy.
-func runChecks(ctx context.Context, handler worker.Handler, names []string, log *slog.Logger) error {
-	able, ok := handler.(checker)
-	if !ok || len(names) == 0 {
+// early runs the checks that are safe before the handler exists, where this is a worker that is to run them now.
+func (f *fitness) early(ctx context.Context) error {
+	f.first = checks.ConfigFrom(f.lookup)
+	if due, why := f.first.EarlyPass(f.args); !due {
+		f.log.Debug("No early fitness checks: " + why)
 		return nil
 	}
-	begin := time.Now()
-	log.Info(fmt.Sprintf("Running %d fitness check(s)...", len(names)))
-	for i, name := range names {
-		log.Debug("Executing fitness check: " + name)
-		if err := runCheck(ctx, able, i); err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			log.Error("Fitness check failed: " + name + " | " + checkFailure(err))
-			log.Error("Worker is unhealthy, exiting.")
-			return silent(exitFailed)
-		}
-		log.Debug("Fitness check passed: " + name)
+	if err := f.first.Err(); err != nil {
+		return f.broken(err)
 	}
-	log.Info(fmt.Sprintf("All fitness checks passed. (%.2fms)", float64(time.Since(begin).Microseconds())/1000))
+	suite, driver, err := f.suite(f.first, false)
+	if err != nil {
+		return f.broken(err)
+	}
+	if err := f.run(ctx, f.steps(f.first, driver, suite.Plan(checks.Early))); err != nil {
+		return err
+	}
+	f.passed = true
 	return nil
 }
 
-func runCheck(ctx context.Context, handler checker, index int) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, checkLimit, errCheckHangs)
-	defer cancel()
-	return handler.Check(ctx, index)
+// start runs what needs the loaded handler, disk again, and what the handler changed the thresholds of. With the early
+// pass left out, everything runs here.
+func (f *fitness) start(ctx context.Context, ready protocol.Ready, handler any) error {
+	cfg := checks.ConfigFrom(late(f.lookup, ready.Environ))
+	if cfg.Switches.SkipAll {
+		return nil
+	}
+	if err := cfg.Err(); err != nil {
+		return f.broken(err)
+	}
+	suite, driver, err := f.suite(cfg, !f.passed)
+	if err != nil {
+		return f.broken(err)
+	}
+	if err := suite.Add(registered(handler, ready.Checks)...); err != nil {
+		return f.broken(err)
+	}
+	var steps []checks.Step
+	switch {
+	case !f.passed:
+		for _, s := range suite.Plan() {
+			if s.In == checks.Early || !s.Recheck {
+				steps = append(steps, s)
+			}
+		}
+	default:
+		steps = append(f.changed(cfg, suite), suite.Plan(checks.Start)...)
+	}
+	return f.run(ctx, f.steps(cfg, driver, steps))
 }
 
-// checkFailure is "TYPE: MESSAGE", as for an exception, also where the check could not be run.
-func checkFailure(err error) string {
-	if failed, ok := errors.AsType[*program.CheckError](err); ok {
-		return failed.Error()
+// changed lists the early checks whose threshold the handler's program has changed since. Disk runs again anyway.
+func (f *fitness) changed(cfg checks.Config, suite *checks.Suite) []checks.Step {
+	again := map[string]bool{
+		"memory":       cfg.MinMemoryGB.Value != f.first.MinMemoryGB.Value,
+		"cuda_version": cfg.MinCUDA.Value != f.first.MinCUDA.Value,
+		"gpu_memory":   cfg.GPUTestPath.Value != f.first.GPUTestPath.Value,
 	}
-	if errors.Is(err, errCheckHangs) {
-		return err.Error()
+	var steps []checks.Step
+	for _, s := range suite.Plan(checks.Early) {
+		if again[s.ID] {
+			steps = append(steps, s)
+		}
 	}
-	return "RuntimeError: " + err.Error()
+	return steps
 }
 
-// skipsChecks tells whether the environment wants no fitness checks at all.
-func skipsChecks(lookup config.Lookup) bool {
-	value, _ := lookup(config.SkipChecks)
-	return slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(value))
+func (f *fitness) suite(cfg checks.Config, deferred bool) (*checks.Suite, *gpu.Driver, error) {
+	driver := gpu.New(gpu.Options{Config: cfg, Env: f.env, Deferred: deferred, EarlyPassed: func() bool { return f.passed }})
+	suite, err := newSuite(cfg, driver, "", f.file)
+	return suite, driver, err
+}
+
+// steps leaves out what the switches turn off, and GPU checks where no GPU is or is asked for: the log counts what runs.
+func (f *fitness) steps(cfg checks.Config, driver *gpu.Driver, plan []checks.Step) []checks.Step {
+	absent := driver.Absent() != ""
+	var steps []checks.Step
+	for _, s := range cfg.Switches.Apply(plan) {
+		if s.Exclude == "" && !(absent && s.Builtin && s.Lane == checks.LaneGPU) {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// run runs the steps one after another up to the first that fails, and logs in the SDK's words.
+func (f *fitness) run(ctx context.Context, steps []checks.Step) error {
+	if len(steps) == 0 {
+		return nil
+	}
+	f.log.Info(fmt.Sprintf("Running %d fitness check(s)...", len(steps)))
+	runner := checks.NewRunner(checks.Options{StopAtFatal: true})
+	report := runner.Run(ctx, steps, f.tell)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if failed := report.Fatal(); len(failed) > 0 {
+		return f.fail(failed[0])
+	}
+	f.log.Info(fmt.Sprintf("All fitness checks passed. (%.2fms)", float64(report.Took.Microseconds())/1000))
+	return nil
+}
+
+// tell logs one event.
+func (f *fitness) tell(event checks.Event) {
+	switch e := event.(type) {
+	case checks.Started:
+		f.log.Debug("Executing fitness check: " + e.Step.Name)
+	case checks.Finished:
+		logRow(f.log, e.Row)
+	}
+}
+
+func logRow(log *slog.Logger, row checks.Row) {
+	said := row.Result.Said
+	if said == "" {
+		said = row.Step.Title + ": " + row.Result.Summary
+	}
+	switch {
+	case row.Fatal(): // fail says it, as the last thing
+	case row.Result.Status == checks.Pass:
+		if row.Step.Builtin {
+			log.Info(said)
+		}
+		log.Debug("Fitness check passed: " + row.Step.Name)
+	case row.Result.Status == checks.Skip:
+		log.Debug(said)
+	default:
+		log.Warn(said + ". " + row.Result.Remedy)
+	}
+}
+
+// unfitError says which check found the worker unfit. All of it has been logged.
+type unfitError struct{ check, reason string }
+
+func (e *unfitError) Error() string { return "unfit: " + e.check + ": " + e.reason }
+
+// fail turns a failed check into the worker's end.
+func (f *fitness) fail(row checks.Row) error {
+	kind, said := row.Result.Kind, row.Result.Said
+	if kind == "" {
+		kind = "RuntimeError"
+	}
+	if said == "" {
+		said = row.Result.Summary
+	}
+	if row.Result.Remedy != "" {
+		f.log.Error(row.Step.Title + ": " + row.Result.Remedy)
+	}
+	return f.unhealthy(row.Step.Name, kind, said)
+}
+
+// broken is the same end for what keeps the checks from running at all.
+func (f *fitness) broken(err error) error { return f.unhealthy(setupCheck, "ValueError", err.Error()) }
+
+func (f *fitness) unhealthy(check, kind, said string) error {
+	f.log.Error("Fitness check failed: " + check + " | " + kind + ": " + said)
+	f.log.Error("Worker is unhealthy, exiting.")
+	return &unfitError{check, said}
+}
+
+// late is the lookup in which what the handler's program says of its own environment comes first.
+func late(under config.Lookup, environ map[string]string) config.Lookup {
+	return func(name string) (string, bool) {
+		if v, ok := environ[name]; ok {
+			return v, true
+		}
+		return under(name)
+	}
 }

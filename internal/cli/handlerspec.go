@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/handler/program"
 )
 
 // handlerSpec says what runs the jobs: the built-in echo, a Python file or any command.
@@ -29,6 +30,14 @@ func (s handlerSpec) String() string {
 	default:
 		return strings.Join(s.command, " ")
 	}
+}
+
+// args is the command that starts the program, with an interpreter for a file.
+func (s handlerSpec) args(python string) []string {
+	if s.file != "" {
+		return program.Command(s.String(), python)
+	}
+	return s.command
 }
 
 // errNoHandler is for commands that must not guess: a wrong folder is not a green test.

@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"time"
 
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/handler/echo"
@@ -14,13 +12,6 @@ import (
 	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/protocol/client"
 	"runpodctl-worker/internal/worker"
-)
-
-// A handler that keeps dying is not started for ever: maxCrashes ends in a row, each within crashWindow, end the worker.
-const (
-	maxCrashes   = 3
-	crashWindow  = 10 * time.Second
-	restartPause = 500 * time.Millisecond
 )
 
 // workerHost joins a handler, a client and the loop into one worker, as often as one is needed.
@@ -31,21 +22,13 @@ type workerHost struct {
 	stdout, stderr io.Writer
 	log            *slog.Logger
 	ready          func(protocol.Ready) // called at each start; may be nil
-	checks         bool                 // the fitness checks that the handler registered are run
+	fit            *fitness             // nil: no fitness checks
 }
 
 // once runs one worker to its end.
 func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
-	api := client.New(client.Config{
-		URLs:         h.platform.URLs,
-		WorkerID:     h.platform.ID,
-		Key:          h.platform.APIKey,
-		UserAgent:    userAgent(),
-		Concurrency:  h.options.concurrency,
-		PingInterval: h.platform.PingInterval,
-	})
+	api := h.client()
 	defer api.Close()
-	handler := h.handler()
 	linger := h.options.linger
 	if linger == 0 {
 		linger = -1 // the worker's word for none
@@ -58,10 +41,10 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		ReadyTimeout: h.options.readyTimeout,
 		Refresh:      h.options.refresh,
 		Log:          h.log,
-		OnReady: func(ctx context.Context, ready protocol.Ready) error {
-			if h.checks {
-				if err := runChecks(ctx, handler, ready.Checks, h.log); err != nil {
-					return err
+		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {
+			if first && h.fit != nil {
+				if err := h.fit.start(ctx, ready, handler); err != nil {
+					return h.unfit(err, handler)
 				}
 			}
 			if h.ready != nil {
@@ -69,34 +52,29 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 			}
 			return nil
 		},
-	}, handler, api).Run(l.fetch, l.work)
+	}, h.handler, api).Run(l.fetch, l.work)
 }
 
-// keep runs a worker and, as the platform would, a new one where a job asked for it or the handler died.
+// keep runs a worker and, as the platform would, a new one where a job asked for it.
 func (h *workerHost) keep(l lifecycle) error {
-	for crashes := 0; ; {
-		started := time.Now()
+	for {
 		reason, err := h.once(l)
-		switch {
-		case l.fetch.Err() != nil, reason == worker.NotStarted, reason == worker.Drained:
+		if l.fetch.Err() != nil || reason != worker.Refreshed {
 			return err
-		case reason == worker.Refreshed:
-			h.log.Info("A job asked for a fresh worker: starting one.")
-			continue
 		}
-		if time.Since(started) > crashWindow {
-			crashes = 0
-		}
-		if crashes++; crashes == maxCrashes {
-			return fmt.Errorf("the handler died %d times in a row: %w", crashes, err)
-		}
-		h.log.Error(fmt.Sprintf("%v; starting it again", err))
-		select {
-		case <-time.After(restartPause):
-		case <-l.fetch.Done():
-			return nil
-		}
+		h.log.Info("A job asked for a fresh worker: starting one.")
 	}
+}
+
+func (h *workerHost) client() *client.Client {
+	return client.New(client.Config{
+		URLs:         h.platform.URLs,
+		WorkerID:     h.platform.ID,
+		Key:          h.platform.APIKey,
+		UserAgent:    userAgent(),
+		Concurrency:  h.options.concurrency,
+		PingInterval: h.platform.PingInterval,
+	})
 }
 
 func (h *workerHost) handler() worker.Handler {
@@ -104,12 +82,8 @@ func (h *workerHost) handler() worker.Handler {
 	if spec.echo {
 		return echo.New()
 	}
-	command := spec.command
-	if spec.file != "" {
-		command = program.Command(spec.String(), h.options.python)
-	}
 	return program.New(program.Options{
-		Args:        command,
+		Args:        spec.args(h.options.python),
 		Env:         h.env,
 		Stdout:      h.stdout,
 		Stderr:      h.stderr,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -39,7 +40,7 @@ func Main(p Process) int {
 	app := newApp(&session{Process: p, command: command})
 	args = normalize(args, app)
 	err := app.RunContext(context.Background(), args)
-	return report(p.Stderr, err)
+	return report(p.Stderr, err, slices.Contains(args, "--"+flagJSON))
 }
 
 // session is one invocation: the surroundings, and what follows "--" on the command line.
@@ -51,7 +52,7 @@ type session struct {
 func newApp(s *session) *cli.App {
 	app := &cli.App{
 		Name:                      "runpodctl-worker",
-		Usage:                     "run Runpod serverless workers: a local Runpod for your desk, an entrypoint for your container",
+		Usage:                     "run Runpod serverless workers: a doctor for the machine, a local Runpod for your desk, an entrypoint for your container",
 		Version:                   fullVersion(),
 		Writer:                    s.Stdout,
 		ErrWriter:                 s.Stderr,
@@ -60,7 +61,7 @@ func newApp(s *session) *cli.App {
 		DisableSliceFlagSeparator: true,
 		OnUsageError:              onUsageError,
 		ExitErrHandler:            func(*cli.Context, error) {}, // report does it
-		Commands:                  []*cli.Command{serveCommand(s), runCommand(s)},
+		Commands:                  []*cli.Command{doctorCommand(s), serveCommand(s), runCommand(s)},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("unknown command %q; see runpodctl-worker --help", c.Args().First())
@@ -77,18 +78,20 @@ func newApp(s *session) *cli.App {
 }
 
 // report prints what went wrong, in one line, and gives the exit code that belongs to it.
-func report(w io.Writer, err error) int {
-	var exit *exitError
-	switch {
-	case err == nil:
+func report(w io.Writer, err error, asJSON bool) int {
+	if err == nil {
 		return exitOK
-	case errors.As(err, &exit):
-		if exit.err != nil {
-			printError(w, exit.err)
-		}
-		return exit.code
+	}
+	code := exitFailed
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		code, err = exit.code, exit.err
+	}
+	switch {
+	case err == nil: // everything was said already
+	case asJSON:
+		printJSONError(w, code, err)
 	default:
 		printError(w, err)
-		return exitFailed
 	}
+	return code
 }

@@ -54,7 +54,10 @@ func (s *session) run(c *cli.Context) error {
 	host := &workerHost{
 		options: options, platform: platform, env: s.Environ(),
 		stdout: s.Stdout, stderr: s.Stderr, log: log,
-		checks: !skipsChecks(s.Lookup),
+		fit: &fitness{lookup: s.Lookup, env: s.Environ(), args: options.spec.command, log: log},
+	}
+	if err := host.fit.early(life.fetch); err != nil {
+		return host.unfit(err, nil)
 	}
 	reason, err := host.once(life)
 	if reason == worker.Refreshed {

@@ -19,12 +19,19 @@ const (
 	SkipSystem   = "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS"
 	SkipGPU      = "RUNPOD_SKIP_GPU_CHECK"
 	DeferChecks  = "RUNPOD_DEFER_FITNESS_CHECKS"
+	Test         = "RUNPOD_TEST"
+	RealtimePort = "RUNPOD_REALTIME_PORT"
+	VolumeID     = "RUNPOD_VOLUME_ID"
 	ServeKey     = "RUNPODCTL_WORKER_API_KEY"
 	NoColor      = "NO_COLOR"
 	LogFormat    = "RUNPODCTL_WORKER_LOG_FORMAT"
 
+	EarlyChecksDone = "RUNPOD_EARLY_FITNESS_CHECKS_DONE"
+
 	ServeWorkerKey = "RUNPODCTL_WORKER_WORKER_KEY"
 	Probes         = "RUNPODCTL_WORKER_PROBES"
+	XIDFail        = "RUNPODCTL_WORKER_XID_FAIL"
+	XIDIgnore      = "RUNPODCTL_WORKER_XID_IGNORE"
 
 	MinMemoryGB         = "RUNPOD_MIN_MEMORY_GB"
 	MinDiskPercent      = "RUNPOD_MIN_DISK_PERCENT"
@@ -60,6 +67,11 @@ var Vars = []Var{
 	{SkipChecks, "", "1, true, yes or on: `run` runs none of the fitness checks that the handler registered"},
 	{SkipSystem, "", "set by `serve --print-env`, so that an SDK worker starts without internet"},
 	{SkipGPU, "", "set by `serve --print-env`, likewise"},
+	{DeferChecks, "", "1, true, yes or on: the early fitness checks wait until the handler is ready"},
+	{EarlyChecksDone, "", "set for the handler once the early fitness checks have passed; where it is set they are not run"},
+	{Test, "", "1, true, yes or on: a test run; no fitness checks before the handler"},
+	{RealtimePort, "", "not 0: a realtime worker; no fitness checks before the handler"},
+	{VolumeID, "", "id of the network volume; where it is set, the `system` check warns when none is mounted"},
 	{MinMemoryGB, "4", "GB of memory that must be available to this container; the default only warns where the container's own limit is below it"},
 	{MinDiskPercent, "10", "share of `/` that must be free, in percent"},
 	{MinCUDAVersion, "11.8", "oldest CUDA version that the driver may support"},
@@ -70,6 +82,8 @@ var Vars = []Var{
 	{GPUCount, "", "GPUs that must be there; where it is not set, none is fine too"},
 	{GPUBenchmarkTimeout, "2", "seconds above which the GPU benchmark fails; above 100 ms it warns"},
 	{Probes, "", "folder of the two GPU helper programs, where they are neither inside the binary nor beside it"},
+	{XIDFail, "", "numbers of Xid errors, with commas, that make a worker unfit beside those that do anyway (see docs/gpu.md)"},
+	{XIDIgnore, "", "numbers of Xid errors, with commas, that say nothing against a worker"},
 	{ServeKey, "", "the key that `serve` asks of its clients; a flag would show it to every process"},
 	{ServeWorkerKey, "the key of the clients", "the key that `serve` asks of workers"},
 	{LogFormat, "auto", "auto, json or text; as --log-format, also for a Python handler's log lines"},

@@ -154,7 +154,7 @@ func TestAWorkerSurvivesFaults(t *testing.T) {
 		drain, stopTaking := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			_, err := worker.New(worker.Config{Concurrency: 16, PingInterval: 500 * time.Millisecond}, echo.New(), api).Run(drain, t.Context())
+			_, err := worker.New(worker.Config{Concurrency: 16, PingInterval: 500 * time.Millisecond}, func() worker.Handler { return echo.New() }, api).Run(drain, t.Context())
 			ended <- err
 		}()
 

@@ -22,8 +22,10 @@ type Options struct {
 	Env    []string  // nil: the environment of this process
 	Dir    string    // empty: the working directory of this process
 	Mark   string    // an entry of Env that is this program's alone: a Stop also ends who has it and left the group
+	Stdin  *os.File  // nil: empty
 	Stdout io.Writer // nil: discarded, as with Stderr; both are written as bytes arrive
 	Stderr io.Writer
+	Files  []*os.File // passed on as the descriptors 3, 4 and so on; the caller closes its own
 }
 
 // Process is a running program, the leader of its own process group.
@@ -47,14 +49,17 @@ type Process struct {
 	known map[identity]bool
 }
 
-// Start starts the program. Its stdin is empty.
+// Start starts the program.
 func Start(o Options) (*Process, error) {
 	if len(o.Args) == 0 {
 		return nil, errors.New("no command to run")
 	}
 	p := &Process{mark: o.Mark, exited: make(chan struct{}), known: map[identity]bool{}}
 	p.cmd = exec.Command(o.Args[0], o.Args[1:]...) //nolint:forbidigo // the one place; all others come here
-	p.cmd.Env, p.cmd.Dir = o.Env, o.Dir
+	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = o.Env, o.Dir, o.Files
+	if o.Stdin != nil { // a nil *os.File in the interface would not be nil
+		p.cmd.Stdin = o.Stdin
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 
 	out, outChild, err := os.Pipe()

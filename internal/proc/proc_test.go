@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -50,6 +51,8 @@ func helper(mode string) {
 		select {}
 	case "output":
 		fmt.Print(strings.Repeat("x", 200_000), "\n", "no newline at the end")
+	case "copy to descriptor 3":
+		_, _ = io.Copy(os.NewFile(3, "report"), os.Stdin)
 	case "environment":
 		wd, _ := os.Getwd()
 		fmt.Print(os.Getenv("GIVEN"), " ", wd)
@@ -209,6 +212,27 @@ func TestOutput(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, p.Stop(within(t, 0)))
 		<-p.Exited()
+	})
+	t.Run("to a file of its own", func(t *testing.T) {
+		in, feed, err := os.Pipe()
+		require.NoError(t, err)
+		report, write, err := os.Pipe()
+		require.NoError(t, err)
+		defer report.Close()
+		p, err := proc.Start(proc.Options{
+			Args: []string{os.Args[0]}, Env: append(os.Environ(), modeVariable+"=copy to descriptor 3"),
+			Stdin: in, Files: []*os.File{write},
+		})
+		in.Close()
+		write.Close()
+		require.NoError(t, err)
+		_, err = feed.WriteString("through stdin")
+		require.NoError(t, err)
+		feed.Close()
+		text, err := io.ReadAll(report)
+		require.NoError(t, err)
+		require.Equal(t, "through stdin", string(text))
+		require.NoError(t, p.Stop(within(t, time.Second)))
 	})
 	t.Run("environment and directory", func(t *testing.T) {
 		out, dir := &buffer{}, t.TempDir()

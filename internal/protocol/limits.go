@@ -11,4 +11,5 @@ const (
 	MaxChunk       = 1 << 20          // one job-stream post
 	MaxResult      = 20 * 1000 * 1000 // one job-done post
 	MaxPingIDs     = 65535            // the job_id parameter of a ping
+	MaxReason      = 256              // the reason of an unhealthy ping, in characters
 )

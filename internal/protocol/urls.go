@@ -68,6 +68,27 @@ func (t Templates) Heartbeat(worker string, jobs []string) string {
 	return addQuery(u, "runpod_version", SDKVersion)
 }
 
+// Unhealthy is the URL of the ping that reports a failed check, or empty where the platform takes none.
+func (t Templates) Unhealthy(worker, check, reason string) string {
+	if t.Ping == "" {
+		return ""
+	}
+	u := addQuery(forWorker(t.Ping, worker), "status", "unhealthy")
+	u = addQuery(u, "check", strings.ToValidUTF8(check, "\uFFFD"))
+	u = addQuery(u, "reason", firstRunes(strings.ToValidUTF8(reason, "\uFFFD"), MaxReason))
+	return addQuery(u, "runpod_version", SDKVersion)
+}
+
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
 // joinIDs is the comma list of a ping, cut between two ids where it would grow too long.
 func joinIDs(jobs []string) string {
 	ids := strings.Join(jobs, ",")

@@ -136,13 +136,20 @@ func (a *benchAPI) bare(loops int) {
 func (a *benchAPI) work(concurrency int, handle handleFunc) {
 	platform := client.New(client.Config{URLs: a.templates(), WorkerID: "w", UserAgent: "bench", Concurrency: concurrency})
 	defer platform.Close()
-	w := New(Config{Concurrency: concurrency, StopLinger: -1}, &fakeHandler{handle: handle, exited: make(chan struct{})}, platform)
+	w := New(Config{Concurrency: concurrency, StopLinger: -1}, func() Handler { return leanHandler{newFakeHandler(handle)} }, platform)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _, _ = w.Run(ctx, context.Background()) }()
 	<-a.done
 	cancel()
 	<-ended
+}
+
+// leanHandler only calls its function.
+type leanHandler struct{ *fakeHandler }
+
+func (h leanHandler) Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+	return h.handle(ctx, job, sink)
 }
 
 // hop is a no-op job of a handler in another process: it costs a round trip.

@@ -17,6 +17,8 @@ const (
 const (
 	defaultPingInterval = 10 * time.Second
 	defaultStopLinger   = 500 * time.Millisecond
+	defaultMaxCrashes   = 1
+	defaultMaxRestarts  = 3
 )
 
 // Config is what a worker is told. The zero value works.
@@ -26,13 +28,17 @@ type Config struct {
 	PingEarly    bool          // heartbeats start before the handler does, not when it is ready
 	StopLinger   time.Duration // how long a draining worker keeps its open take (500 ms, negative for not at all)
 	GracePeriod  time.Duration // how long a drain may last (0: without limit)
+	FailOnKill   bool          // jobs that are left when a drain may last no longer are FAILED, not released
 	ReadyTimeout time.Duration // how long the handler may take to start (0: without limit)
+	JobTimeout   time.Duration // how long a handler may work on one job (0: without limit)
+	MaxCrashes   int           // a job that took the program down this often is not run again (1, negative for no limit)
+	MaxRestarts  int           // so many ends of the program in a row, with no job done in between, end the worker (3)
 	MaxResult    int           // bytes of the largest result that is sent (protocol.MaxResult)
 	Refresh      bool          // every job asks for a fresh worker
 	Log          *slog.Logger  // nil: silent
 
-	// OnReady is called between the handler's start and the first take; its error ends the worker.
-	OnReady func(context.Context, protocol.Ready) error
+	// OnReady is called after each start of a handler, before it gets a job; its error ends the worker.
+	OnReady func(ctx context.Context, h Handler, ready protocol.Ready, first bool) error
 }
 
 func (c Config) withDefaults() Config {
@@ -43,6 +49,12 @@ func (c Config) withDefaults() Config {
 	c.PingInterval = max(c.PingInterval, MinPingInterval)
 	if c.StopLinger == 0 {
 		c.StopLinger = defaultStopLinger
+	}
+	if c.MaxCrashes == 0 {
+		c.MaxCrashes = defaultMaxCrashes
+	}
+	if c.MaxRestarts <= 0 {
+		c.MaxRestarts = defaultMaxRestarts
 	}
 	if c.MaxResult <= 0 {
 		c.MaxResult = protocol.MaxResult

@@ -9,13 +9,14 @@ import (
 	"runpodctl-worker/internal/protocol"
 )
 
-// Handler runs jobs. One Handler serves one worker from Start to Stop.
+// Handler runs jobs. One Handler is one life of the program behind it, from Start to Stop; a worker whose program has
+// died goes on with another one.
 type Handler interface {
 	// Start returns when jobs may come: the program runs and its model is loaded.
 	Start(ctx context.Context) (protocol.Ready, error)
 	// Handle runs one job. An Outcome with an Error is the handler's own failure; an error means that
-	// the handler could not finish: ctx was cancelled, or its program died. It may be called
-	// concurrently, and returns only when the job no longer runs.
+	// the handler could not finish: ctx was cancelled, or its program died, and then Exited is closed
+	// before. It may be called concurrently, and returns only when the job no longer runs.
 	Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error)
 	// Limit is how many jobs it can really run at a time, 0 for any number. It may change after a
 	// job: what a Python function does is sure only once it was called.
@@ -34,6 +35,12 @@ type Scaler interface {
 	Concurrency(ctx context.Context, current int) (int, error)
 }
 
+// Resizer is a Handler whose Limit changes by itself, not only after a job.
+type Resizer interface {
+	// Resized delivers a value after each change.
+	Resized() <-chan struct{}
+}
+
 // Platform is the other side. protocol/client is the real one. Errors are *protocol.StatusError,
 // *protocol.DecodeError, protocol.ErrNoURL or transport errors. Every call is made once; bodies and values
 // are not changed, and may be sent again.
@@ -47,4 +54,10 @@ type Platform interface {
 	// Stops waits for ids of jobs that the platform wants stopped.
 	Stops(ctx context.Context) ([]string, error)
 	Ping(ctx context.Context, jobs []string) error
+}
+
+// Renewer is a Platform with connections that may have died while the worker was frozen.
+type Renewer interface {
+	// Renew lets go of every connection that is open now. It returns when that is done, or when ctx ends.
+	Renew(ctx context.Context)
 }

@@ -42,6 +42,7 @@ func (t *task) deliver(outcome protocol.Outcome) error {
 		t.log(slog.LevelInfo, "Finished.")
 	case t.ctx.Err() != nil:
 	case unwelcome(err):
+		t.w.refused.add(t.job.ID)
 		t.log(slog.LevelWarn, "The platform does not want the result any more.", slog.Any("error", err))
 	default:
 		t.log(slog.LevelError, "Failed to return job results.", slog.Any("error", err))
@@ -50,13 +51,13 @@ func (t *task) deliver(outcome protocol.Outcome) error {
 }
 
 func (t *task) postResult(body []byte, stream bool) error {
-	return t.persist("Failed to return job results, trying again.", resultBudget, len(body), func(ctx context.Context) error {
+	return t.persist(t.ctx, "Failed to return job results, trying again.", resultBudget, len(body), func(ctx context.Context) error {
 		return t.w.platform.Done(ctx, t.job.ID, body, stream)
 	})
 }
 
 func (t *task) postChunk(item json.RawMessage) error {
-	err := t.persist("Failed to post an item of the stream, trying again.", chunkBudget, len(item), func(ctx context.Context) error {
+	err := t.persist(t.handling, "Failed to post an item of the stream, trying again.", chunkBudget, len(item), func(ctx context.Context) error {
 		return t.w.platform.Chunk(ctx, t.job.ID, item)
 	})
 	if unwelcome(err) {
@@ -71,37 +72,37 @@ func (t *task) postChunk(item json.RawMessage) error {
 
 // postProgress tries once: the next progress, or the result, makes up for it.
 func (t *task) postProgress(value json.RawMessage) {
-	ctx, cancel := context.WithTimeout(t.ctx, progressLimit)
+	ctx, cancel := context.WithTimeout(t.handling, progressLimit)
 	defer cancel()
-	if err := t.w.platform.Progress(ctx, t.job.ID, value); err != nil && t.ctx.Err() == nil {
+	if err := t.w.platform.Progress(ctx, t.job.ID, value); err != nil && t.handling.Err() == nil {
 		t.w.complain("Failed to post progress.", err, t.attrs()...)
 	}
 }
 
 // persist repeats a post until the platform has decided about it, or the budget is used up. Nothing but
-// the end of the job's context, which a drain does not touch, ends it earlier.
-func (t *task) persist(complaint string, budget time.Duration, size int, post func(context.Context) error) error {
+// the end of ctx, which a drain does not touch, ends it earlier.
+func (t *task) persist(ctx context.Context, complaint string, budget time.Duration, size int, post func(context.Context) error) error {
 	var (
 		p        patience
 		wait     = delays(firstRetry, maxRetryWait, 2)
-		deadline = time.Now().Add(budget)
+		deadline = t.w.clock.elapsed() + budget
 	)
 	for {
-		err := post(t.ctx)
+		thawed := t.w.clock.thawed()
+		err := post(ctx)
 		if err == nil {
 			t.w.ledger.setFailing(t, false)
 			return nil
 		}
-		if t.ctx.Err() != nil || !p.again(err, size) {
+		if ctx.Err() != nil || !p.again(err, size) {
 			return p.verdict(err)
 		}
-		pause := max(wait.NextBackOff(), asked(err))
-		if time.Now().Add(pause).After(deadline) {
+		if t.w.clock.elapsed() > deadline {
 			return fmt.Errorf("given up after %s: %w", budget, err)
 		}
 		t.w.ledger.setFailing(t, true)
 		t.w.complain(complaint, err, t.attrs()...)
-		if !sleep(t.ctx, pause) {
+		if !pause(ctx, thawed, wait, asked(err)) {
 			return err
 		}
 	}

@@ -27,33 +27,34 @@ func (w *Worker) fetch(ctx, open context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		began := time.Now()
+		began, thawed := time.Now(), w.clock.thawed()
 		jobs, err := w.platform.Take(open, n, busy)
 		started := w.start(jobs)
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil {
+		if err != nil && !closed(thawed) {
 			w.complain("Failed to get job.", err)
 		}
 		if started > 0 || err == nil && time.Since(began) >= realHold {
 			pace.Reset()
 			continue
 		}
-		if !sleep(ctx, max(pace.NextBackOff(), asked(err))) {
+		if !pause(ctx, thawed, pace, asked(err)) {
 			return
 		}
 	}
 }
 
 // start runs the jobs of a take and returns how many were new. An id that this worker holds is not run a second
-// time; one that it has settled is: the platform knows best why it hands it out again.
+// time; one that it has settled is: the platform knows best why it hands it out again. But one whose result it did not
+// want has to wait, or the two would never come to an end.
 func (w *Worker) start(jobs []protocol.Job) (started int) {
-	if len(jobs) > 0 && errors.Is(context.Cause(w.fetching), errExited) {
-		w.log.Warn("Jobs that came after the handler's end are released.", slog.Int("jobs", len(jobs)))
-		return 0
-	}
 	for _, job := range jobs {
+		if w.refused.has(job.ID) {
+			w.complain("A job is handed out again whose result was not wanted; it is left alone for a while.", errNoWelcome, slog.String("job", job.ID))
+			continue
+		}
 		t := w.newTask(job)
 		if held := w.ledger.add(t); held != nil {
 			t.cancel(nil)

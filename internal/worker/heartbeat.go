@@ -14,6 +14,7 @@ func (w *Worker) heartbeat(ctx context.Context) {
 	ticker := time.NewTicker(w.cfg.PingInterval)
 	defer ticker.Stop()
 	for {
+		thawed := w.clock.thawed()
 		err := w.platform.Ping(ctx, w.ledger.ids())
 		switch {
 		case ctx.Err() != nil:
@@ -21,11 +22,12 @@ func (w *Worker) heartbeat(ctx context.Context) {
 		case errors.Is(err, protocol.ErrNoURL):
 			w.log.Info("No heartbeats are sent: the platform gave no URL for them.")
 			return
-		case err != nil:
+		case err != nil && !closed(thawed):
 			w.complain("Failed to send the heartbeat.", err)
 		}
 		select {
 		case <-ticker.C:
+		case <-thawed:
 		case <-ctx.Done():
 			return
 		}

@@ -14,11 +14,15 @@ type ledger struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	tasks    map[string]*task
-	running  int // tasks whose handler is not back yet
-	failing  int // tasks whose handler is back and whose last post failed
+	running  int // jobs whose handler is not back yet, whether they are settled or not
+	unsent   int // tasks whose handler is back
+	failing  int // those of them whose last post failed
 	slots    int
 	fetching bool
 	last     *task // the one whose post tells the platform to recycle the worker
+	stage    stage
+	released []string // jobs that the worker has let go of
+	failed   []string // jobs that it has reported FAILED because it ended
 }
 
 func newLedger(slots int) *ledger {
@@ -67,18 +71,40 @@ func (l *ledger) back(t *task) (idle bool) {
 	l.update(func() {
 		t.back = true
 		l.running--
-		l.failing += count(t.failing)
+		if l.tasks[t.job.ID] == t {
+			l.unsent++
+			l.failing += count(t.failing)
+		}
 		idle = l.running == 0
 	})
 	return idle
 }
 
-// settle forgets a job.
-func (l *ledger) settle(t *task) {
+// settle forgets a job. If its handler is not back, that keeps its slot.
+func (l *ledger) settle(t *task) { l.update(func() { l.forget(t) }) }
+
+// release forgets a job that the platform has to give to another worker.
+func (l *ledger) release(t *task) {
 	l.update(func() {
-		delete(l.tasks, t.job.ID)
-		l.failing -= count(t.failing)
+		l.forget(t)
+		l.released = append(l.released, t.job.ID)
 	})
+}
+
+// fail forgets a job that has failed because the worker ended.
+func (l *ledger) fail(t *task) {
+	l.update(func() {
+		l.forget(t)
+		l.failed = append(l.failed, t.job.ID)
+	})
+}
+
+func (l *ledger) forget(t *task) {
+	delete(l.tasks, t.job.ID)
+	if t.back {
+		l.unsent--
+		l.failing -= count(t.failing)
+	}
 }
 
 // room is how many jobs can be taken. The lock is held.
@@ -88,8 +114,10 @@ func (l *ledger) settle(t *task) {
 // keeps the slot that it came from, and so does each whose delivery has failed and is tried again. So there are
 // never more than two for each slot, the second only where it was taken before the first failed.
 func (l *ledger) room() int {
-	undelivered := len(l.tasks) - l.running
-	return l.slots - l.running - max(l.failing, undelivered-l.slots)
+	if !l.stage.open() {
+		return 0
+	}
+	return l.slots - l.running - max(l.failing, l.unsent-l.slots)
 }
 
 // awaitRoom waits for room, and tells how much there is and whether the worker holds any job.
@@ -109,17 +137,34 @@ func (l *ledger) awaitEmpty(ctx context.Context) bool {
 	return l.wait(ctx, func() bool { return len(l.tasks) == 0 })
 }
 
-// awaitLast tells whether t, whose handler is back, makes the last post of this worker. For the one that
+// awaitLast tells whether t, whose end is decided, makes the last post of this worker. For the one that
 // does it returns only when every other job is settled.
 func (l *ledger) awaitLast(ctx context.Context, t *task) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.wait(ctx, func() bool { return !l.fetching || l.running > 0 })
-	if l.running > 0 || l.last != nil {
+	l.wait(ctx, func() bool { return !l.fetching || l.undecided() })
+	if l.undecided() || l.last != nil {
 		return false
 	}
 	l.last = t
 	return l.wait(ctx, func() bool { return len(l.tasks) == 1 })
+}
+
+// undecided tells whether there are jobs whose result is still to come. The lock is held.
+func (l *ledger) undecided() bool {
+	for _, t := range l.tasks {
+		if !t.ending.Load() {
+			return true
+		}
+	}
+	return false
+}
+
+// held are the jobs that are not settled.
+func (l *ledger) held() []*task {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.tasks))
 }
 
 // find returns the task of a job that is held.
@@ -136,18 +181,22 @@ func (l *ledger) ids() []string {
 	return slices.Sorted(maps.Keys(l.tasks))
 }
 
-// owed are the jobs that the platform waits for: those held, but for the ones that it has stopped itself.
-func (l *ledger) owed() []string {
+// unsettled is nil if every job has got the end that its handler, or the platform, has given it.
+func (l *ledger) unsettled() *UnsettledError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var ids []string
+	e := &UnsettledError{Jobs: slices.Clone(l.released), Failed: l.failed}
 	for id, t := range l.tasks {
 		if !errors.Is(context.Cause(t.ctx), errStopped) {
-			ids = append(ids, id)
+			e.Jobs = append(e.Jobs, id)
 		}
 	}
-	slices.Sort(ids)
-	return ids
+	if len(e.Jobs)+len(e.Failed) == 0 {
+		return nil
+	}
+	slices.Sort(e.Jobs)
+	slices.Sort(e.Failed)
+	return e
 }
 
 // resize sets the number of slots and returns the old one.

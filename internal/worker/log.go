@@ -12,38 +12,50 @@ import (
 	"runpodctl-worker/internal/protocol"
 )
 
-// repeatAfter is how long an error that keeps coming back is not logged again.
+// repeatAfter is how long an error that keeps coming back is not logged again, and a job whose result was not
+// wanted is not run again.
 const repeatAfter = time.Minute
 
-// limiter lets the first of many equal messages through.
-type limiter struct {
+// recent remembers for a while.
+type recent struct {
 	mu   sync.Mutex
 	seen map[string]time.Time
 }
 
-func (l *limiter) allow(key string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	if at, ok := l.seen[key]; ok && now.Sub(at) < repeatAfter {
+// add remembers a key from now on, unless it does already: then it returns false.
+func (r *recent) add(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fresh(key) {
 		return false
 	}
-	for k, at := range l.seen { // the map holds no more than what was said within a minute
-		if now.Sub(at) >= repeatAfter {
-			delete(l.seen, k)
+	for k := range r.seen { // so that the map holds nothing older
+		if !r.fresh(k) {
+			delete(r.seen, k)
 		}
 	}
-	if l.seen == nil {
-		l.seen = map[string]time.Time{}
+	if r.seen == nil {
+		r.seen = map[string]time.Time{}
 	}
-	l.seen[key] = now
+	r.seen[key] = time.Now()
 	return true
+}
+
+func (r *recent) has(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fresh(key)
+}
+
+func (r *recent) fresh(key string) bool {
+	at, ok := r.seen[key]
+	return ok && time.Since(at) < repeatAfter
 }
 
 // complain logs an error at warn, but the same one only once in a while.
 func (w *Worker) complain(msg string, err error, attrs ...slog.Attr) {
 	level := slog.LevelWarn
-	if !w.limit.allow(msg + "\x00" + kind(err)) {
+	if !w.said.add(msg + "\x00" + kind(err)) {
 		level = slog.LevelDebug
 	}
 	w.log.LogAttrs(context.Background(), level, msg, append(attrs, slog.Any("error", err))...)

@@ -88,13 +88,20 @@ func (o *outbound) Progress(value json.RawMessage) {
 	o.moved.Broadcast()
 }
 
+// used tells whether the job has reported anything.
+func (o *outbound) used() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.streamed || o.started
+}
+
 // usable tells why no item can be taken any more.
 func (o *outbound) usable() error {
 	switch {
 	case o.over != nil:
 		return o.over
-	case o.t.ctx.Err() != nil:
-		return context.Cause(o.t.ctx)
+	case o.t.handling.Err() != nil:
+		return context.Cause(o.t.handling)
 	case o.closed:
 		return errJobOver
 	}
@@ -107,7 +114,7 @@ func (o *outbound) start() {
 	}
 	o.started = true
 	o.done = make(chan struct{})
-	o.unwatch = context.AfterFunc(o.t.ctx, func() {
+	o.unwatch = context.AfterFunc(o.t.handling, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.moved.Broadcast()
@@ -156,7 +163,7 @@ func (o *outbound) next() (progress, item json.RawMessage, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for {
-		if o.t.ctx.Err() != nil {
+		if o.t.handling.Err() != nil {
 			return nil, nil, false
 		}
 		if len(o.items) > 0 {
@@ -181,12 +188,12 @@ func (o *outbound) posted(err error) {
 	o.items = o.items[1:]
 	switch {
 	case err == nil:
-	case o.t.ctx.Err() != nil:
+	case o.t.handling.Err() != nil:
 		o.items = nil
 	case errors.Is(err, errNoWelcome):
 		o.over = err
 		o.items = nil
-	case o.t.w.ready.Aggregate:
+	case o.t.life.ready.Aggregate:
 		o.muted = true
 		o.items = nil
 		if !errors.Is(err, protocol.ErrNoURL) { // said once for all jobs

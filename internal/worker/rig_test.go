@@ -3,9 +3,11 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,7 +30,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type rig struct {
 	*testing.T
 	api     *apidouble.API
-	handler *fakeHandler
+	handler *fakeHandler // the first
+	mu      sync.Mutex
+	lives   []*fakeHandler     // all that were asked for
+	reborn  func(*fakeHandler) // changes one that is not the first
 	logs    *logs
 	worker  *Worker
 	drain   context.CancelFunc // the first signal
@@ -56,7 +61,7 @@ func newRig(t *testing.T, cfg Config, handle handleFunc) *rig {
 	r := &rig{
 		T:       t,
 		api:     apidouble.NewInMemory(t),
-		handler: &fakeHandler{handle: handle, exited: make(chan struct{})},
+		handler: newFakeHandler(handle),
 		logs:    &logs{},
 		ended:   make(chan struct{}),
 	}
@@ -65,7 +70,7 @@ func newRig(t *testing.T, cfg Config, handle handleFunc) *rig {
 		URLs: r.api.Templates(), WorkerID: "w1", Key: "secret", PingInterval: cfg.PingInterval, Dial: r.api.Dial,
 	})
 	t.Cleanup(platform.Close)
-	r.worker = New(cfg, r.handler, platform)
+	r.worker = New(cfg, r.born, platform)
 	return r
 }
 
@@ -92,6 +97,29 @@ func (r *rig) stop() {
 	time.Sleep(time.Second)
 	r.abort()
 	<-r.ended
+}
+
+// programs are the handlers that the worker has asked for so far.
+func (r *rig) programs() []*fakeHandler {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lives)
+}
+
+// born is the factory of the worker.
+func (r *rig) born() Handler {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.handler
+	if len(r.lives) > 0 {
+		h = newFakeHandler(r.handler.handle)
+		h.ready, h.startTime, h.concurrency, h.starts = r.handler.ready, r.handler.startTime, r.handler.concurrency, r.handler.starts
+		if r.reborn != nil {
+			r.reborn(h)
+		}
+	}
+	r.lives = append(r.lives, h)
+	return h
 }
 
 // await waits until cond holds, and fails after a limit of virtual time.
@@ -129,24 +157,59 @@ type fakeHandler struct {
 	limit       atomic.Int64
 	concurrency func(current int) (int, error)
 	startTime   time.Duration
+	startError  error
+	end         sync.Once
 	exited      chan struct{}
 	err         error
-	starts      sync.Map // job id → *atomic.Int64
+	starts      *sync.Map // job id → *atomic.Int64
 	stops       atomic.Int64
 	killed      atomic.Bool // it was given no time to stop
+	resized     chan struct{}
+}
+
+func newFakeHandler(handle handleFunc) *fakeHandler {
+	return &fakeHandler{handle: handle, exited: make(chan struct{}), starts: &sync.Map{}, resized: make(chan struct{}, 1)}
 }
 
 func (h *fakeHandler) Start(ctx context.Context) (protocol.Ready, error) {
 	if !sleep(ctx, h.startTime) {
 		return protocol.Ready{}, ctx.Err()
 	}
-	return h.ready, nil
+	return h.ready, h.startError
 }
 
+type programKey struct{}
+
+// programOf is the program that a job runs in.
+func programOf(ctx context.Context) *fakeHandler { return ctx.Value(programKey{}).(*fakeHandler) }
+
+// Handle runs the job. As in a real program, nothing survives its end.
 func (h *fakeHandler) Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
 	n, _ := h.starts.LoadOrStore(job.ID, new(atomic.Int64))
 	n.(*atomic.Int64).Add(1)
-	return h.handle(ctx, job, sink)
+	living, die := context.WithCancel(context.WithValue(ctx, programKey{}, h))
+	defer die()
+	dying := make(chan struct{})
+	go func() {
+		defer close(dying)
+		select {
+		case <-h.exited:
+			die()
+		case <-living.Done():
+		}
+	}()
+	outcome, err := h.handle(living, job, sink)
+	die()
+	<-dying
+	if err != nil && ctx.Err() == nil && closed(h.exited) {
+		err = h.err
+	}
+	return outcome, err
+}
+
+// crash ends the program.
+func (h *fakeHandler) crash(err error) {
+	h.end.Do(func() { h.err = err; close(h.exited) })
 }
 
 func (h *fakeHandler) started(id string) int {
@@ -160,12 +223,14 @@ func (h *fakeHandler) started(id string) int {
 func (h *fakeHandler) Concurrency(_ context.Context, current int) (int, error) {
 	return h.concurrency(current)
 }
-func (h *fakeHandler) Limit() int              { return int(h.limit.Load()) }
-func (h *fakeHandler) Exited() <-chan struct{} { return h.exited }
-func (h *fakeHandler) Err() error              { return h.err }
+func (h *fakeHandler) Limit() int               { return int(h.limit.Load()) }
+func (h *fakeHandler) Resized() <-chan struct{} { return h.resized }
+func (h *fakeHandler) Exited() <-chan struct{}  { return h.exited }
+func (h *fakeHandler) Err() error               { return h.err }
 func (h *fakeHandler) Stop(ctx context.Context) error {
 	h.stops.Add(1)
 	h.killed.Store(ctx.Err() != nil)
+	h.crash(errors.New("stopped"))
 	return nil
 }
 

@@ -16,14 +16,15 @@ const (
 
 // awaitRoom waits until jobs can be taken, and asks the handler meanwhile how many it wants at a time.
 func (w *Worker) awaitRoom(ctx context.Context) (room int, busy bool) {
-	if w.scaler == nil {
-		return w.ledger.awaitRoom(ctx)
-	}
 	for ctx.Err() == nil {
+		life := w.ledger.present()
+		if life == nil || life.scaler == nil {
+			return w.ledger.awaitRoom(ctx)
+		}
 		tick, cancel := context.WithTimeout(ctx, scaleInterval)
 		w.ledger.awaitRoom(tick)
 		cancel()
-		w.rescale(ctx)
+		w.rescale(ctx, life.scaler)
 		w.ledger.mu.Lock()
 		room, busy = w.ledger.room(), len(w.ledger.tasks) > 0
 		w.ledger.mu.Unlock()
@@ -35,11 +36,11 @@ func (w *Worker) awaitRoom(ctx context.Context) (room int, busy bool) {
 }
 
 // rescale asks the handler for its concurrency. An answer that makes no sense changes nothing.
-func (w *Worker) rescale(ctx context.Context) {
+func (w *Worker) rescale(ctx context.Context, scaler Scaler) {
 	limited, cancel := context.WithTimeout(ctx, scaleLimit)
 	defer cancel()
 	current := int(w.concurrency.Load())
-	wanted, err := w.scaler.Concurrency(limited, current)
+	wanted, err := scaler.Concurrency(limited, current)
 	switch {
 	case ctx.Err() != nil: // nobody wants the answer any more
 		return
@@ -56,8 +57,12 @@ func (w *Worker) rescale(ctx context.Context) {
 
 // resize brings the number of slots up to date.
 func (w *Worker) resize() {
+	life := w.ledger.present()
+	if life == nil {
+		return // the next one is asked when it comes
+	}
 	slots := int(w.concurrency.Load())
-	limit := w.handler.Limit()
+	limit := life.handler.Limit()
 	if limit > 0 {
 		slots = min(slots, limit)
 	}

@@ -149,7 +149,7 @@ func TestAbort_EndsAtOnce(t *testing.T) {
 }
 
 func TestStart_Fails(t *testing.T) {
-	bubble(t, Config{OnReady: func(context.Context, protocol.Ready) error { return errors.New("check failed") }}, lasting, func(r *rig) {
+	bubble(t, Config{OnReady: func(context.Context, Handler, protocol.Ready, bool) error { return errors.New("check failed") }}, lasting, func(r *rig) {
 		reason, err := r.start().end(time.Second)
 		require.Equal(r, NotStarted, reason)
 		require.ErrorContains(r, err, "check failed")
@@ -265,38 +265,6 @@ func TestRefresh(t *testing.T) {
 			require.Equal(r, Refreshed, reason)
 			require.Contains(r, r.results(0, 1)[0].Body, "stopPod")
 		})
-	})
-}
-
-func TestHandlerExited(t *testing.T) {
-	t.Run("idle, with exit code 0", func(t *testing.T) {
-		bubble(t, Config{}, lasting, func(r *rig) {
-			exited := make(chan struct{})
-			r.handler.exited = exited
-			r.start()
-			time.Sleep(time.Second)
-			close(exited)
-			reason, err := r.end(100 * time.Millisecond)
-			require.Equal(r, "handler exited", reason.String())
-			require.Error(r, err)
-		})
-	})
-	bubble(t, Config{Concurrency: 2}, nil, func(r *rig) {
-		exited := make(chan struct{})
-		r.handler.exited = exited
-		r.handler.err = errors.New("signal 9, killed")
-		r.handler.handle = func(context.Context, protocol.Job, protocol.Sink) (protocol.Outcome, error) {
-			<-exited
-			return protocol.Outcome{}, r.handler.err
-		}
-		offer(r, "a")
-		r.start()
-		time.Sleep(time.Second)
-		close(exited)
-		reason, err := r.end(time.Second)
-		require.Equal(r, HandlerExited, reason)
-		require.ErrorIs(r, err, r.handler.err)
-		require.Contains(r, r.results(0, 1)[0].Body, "signal 9, killed")
 	})
 }
 

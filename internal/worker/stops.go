@@ -18,7 +18,7 @@ const (
 func (w *Worker) watchStops(ctx context.Context) {
 	pace := delays(stopInterval, longestStopDelay, 2)
 	for {
-		began := time.Now()
+		began, thawed := time.Now(), w.clock.thawed()
 		ids, err := w.platform.Stops(ctx)
 		if errors.Is(err, protocol.ErrNoURL) {
 			w.log.Info("Single jobs cannot be stopped: the URL of the stop channel does not follow from that of the takes.")
@@ -27,20 +27,24 @@ func (w *Worker) watchStops(ctx context.Context) {
 		for _, id := range ids {
 			if t := w.ledger.find(id); t != nil { // any other is a job that has ended, or never was here
 				t.log(slog.LevelInfo, "The platform stops the job.")
-				t.cancel(errStopped)
+				w.loops.Go(t.stop)
 			}
 		}
 		if ctx.Err() != nil {
 			return
 		}
-		pause := stopInterval - time.Since(began)
+		rest := stopInterval - time.Since(began)
 		if err == nil {
 			pace.Reset()
-		} else {
-			w.complain("Failed to ask for jobs to stop.", err)
-			pause = max(pause, pace.NextBackOff(), asked(err))
+			if !sleep(ctx, rest) {
+				return
+			}
+			continue
 		}
-		if !sleep(ctx, pause) {
+		if !closed(thawed) {
+			w.complain("Failed to ask for jobs to stop.", err)
+		}
+		if !pause(ctx, thawed, pace, max(rest, asked(err))) {
 			return
 		}
 	}

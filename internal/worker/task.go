@@ -17,72 +17,120 @@ import (
 type task struct {
 	w      *Worker
 	job    protocol.Job
-	ctx    context.Context // ends when the platform stops the job, or with the worker's work
+	ctx    context.Context // of the posts: ends when the platform stops the job, or with the worker's work
 	cancel context.CancelCauseFunc
-	out    outbound
+	// handling is the handler's. It ends with ctx, or when the time of the job is up.
+	handling  context.Context
+	interrupt context.CancelCauseFunc
+	out       outbound
 
 	offeredAgain atomic.Bool
+	ending       atomic.Bool // somebody sees to the end of the job, whether its handler is back or not
 
-	back, failing bool // guarded by the ledger
+	// Guarded by the ledger.
+	life          *life // the program that has, or had, the job
+	back, failing bool
+	reported      bool // clients have seen something of it
+	overdue       bool // its handler should be back
 }
 
 func (w *Worker) newTask(job protocol.Job) *task {
 	t := &task{w: w, job: job}
 	t.ctx, t.cancel = context.WithCancelCause(w.work)
+	t.handling, t.interrupt = context.WithCancelCause(t.ctx)
 	t.out.init(t)
 	return t
 }
 
 // run is the life of a job, in a goroutine of its own.
 func (t *task) run() {
-	defer t.cancel(nil)
-	t.log(slog.LevelInfo, "Started.")
 	outcome, err := t.handle()
-	if err != nil && t.ctx.Err() == nil {
-		outcome = protocol.Outcome{Error: cmp.Or(err.Error(), "the handler failed")}
-	}
-	if outcome.Refresh || t.w.cfg.Refresh {
-		t.w.endFetch(errRefresh) // before the slot is free, so that no take slips in
-	}
+	t.refreshAfter(outcome) // before the slot is free, so that no take slips in
 	t.w.resize()
+	mine := t.claimEnd()
 	if idle := t.w.ledger.back(t); idle {
 		// The next take goes out before this result: nothing runs until it is answered, and this goroutine would keep
 		// its processor until it waits for the network. While other jobs run, the take had better wait for more room.
 		runtime.Gosched()
 	}
-
-	streamed, lost := t.out.finish()
-	outcome.Stream = outcome.Stream || streamed
-	if lost != "" {
-		outcome = protocol.Outcome{Error: lost, Stream: true}
-	}
-	if outcome.Error != "" {
-		t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
-	}
-	err = context.Cause(t.ctx)
-	if err == nil {
-		err = t.deliver(outcome)
-	}
-	switch cause := context.Cause(t.ctx); {
-	case err == nil, cause == nil: // delivered, or given up
-	case errors.Is(cause, errStopped):
-		t.log(slog.LevelInfo, "Stopped.")
+	switch {
+	case !mine: // it has ended without its handler
+	case errors.Is(err, errNoProgram):
+		t.release()
+	case err != nil && t.handling.Err() != nil: // as it was told to
+		t.end(protocol.Outcome{Error: errReleased.Error()})
+	case err != nil:
+		t.end(protocol.Outcome{Error: cmp.Or(err.Error(), "the handler failed")})
 	default:
-		t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")
-		return // it stays in the ledger, as unsettled
+		t.end(outcome)
 	}
-	t.w.ledger.settle(t)
 }
 
-// handle calls the handler. One of this process that panics costs its job, not the worker.
-func (t *task) handle() (outcome protocol.Outcome, err error) {
+// handle has the handler do the job: twice, if a crash of which others are suspected too is in the way.
+func (t *task) handle() (protocol.Outcome, error) {
+	if t.w.crashers.barred(t.job.ID, t.w.cfg.MaxCrashes) {
+		return protocol.Outcome{Error: errCrasher}, nil
+	}
+	for {
+		life := t.w.ledger.enter(t)
+		if life == nil {
+			return protocol.Outcome{}, cmp.Or(context.Cause(t.handling), errNoProgram)
+		}
+		t.log(slog.LevelInfo, "Started.")
+		outcome, err := t.attempt(life)
+		if !t.w.ledger.leave(t, err, t.out.used()) {
+			return outcome, err
+		}
+		t.log(slog.LevelWarn, "The program died while several jobs ran; this one is run again, alone.")
+	}
+}
+
+// attempt calls the handler. One of this process that panics costs its job, not the worker.
+func (t *task) attempt(l *life) (outcome protocol.Outcome, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			t.log(slog.LevelError, "The handler panicked.", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 			err = fmt.Errorf("the handler panicked: %v", p)
 		}
 	}()
-	return t.w.handler.Handle(t.ctx, t.job, &t.out)
+	defer t.limitTime()()
+	return l.handler.Handle(t.handling, t.job, &t.out)
+}
+
+// refreshAfter ends the taking of jobs where this one asks for a fresh worker.
+func (t *task) refreshAfter(outcome protocol.Outcome) {
+	if outcome.Refresh || t.w.cfg.Refresh {
+		t.w.endFetch(errRefresh)
+	}
+}
+
+// claimEnd gives the end of the job to the first who asks.
+func (t *task) claimEnd() bool { return t.ending.CompareAndSwap(false, true) }
+
+// end reports the outcome and forgets the job. It is for whoever has claimed the end.
+func (t *task) end(outcome protocol.Outcome) {
+	defer t.cancel(nil)
+	streamed, lost := t.out.finish()
+	outcome.Stream = outcome.Stream || streamed
+	if lost != "" {
+		outcome = protocol.Outcome{Error: lost, Stream: true}
+	}
+	err := context.Cause(t.ctx)
+	if err == nil {
+		if outcome.Error != "" {
+			t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
+		}
+		err = t.deliver(outcome)
+	}
+	switch cause := context.Cause(t.ctx); {
+	case err == nil, cause == nil: // delivered, or given up
+		t.w.ledger.settle(t)
+	case errors.Is(cause, errStopped):
+		t.log(slog.LevelInfo, "Stopped.")
+		t.w.ledger.settle(t)
+	default:
+		t.letGo(outcome)
+	}
 }
 
 // log writes a line about this job.

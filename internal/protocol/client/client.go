@@ -20,6 +20,8 @@ const (
 	bytesPerSecond = 128 << 10
 
 	defaultPingInterval = 10 * time.Second
+	minPingLimit        = time.Second // a handshake takes its time, however often the worker pings
+	unhealthyLimit      = 2 * time.Second
 	minIdleConns        = 32
 )
 
@@ -30,7 +32,7 @@ type Config struct {
 	Key          string        // sent as Authorization, as it is; empty for none
 	UserAgent    string        // "runpodctl-worker/1.0.0 (abcdef0) …"
 	Concurrency  int           // how many jobs at a time: as many connections are kept alive
-	PingInterval time.Duration // a ping may take twice as long
+	PingInterval time.Duration // a ping may take as long: then the next is due
 
 	// Dial makes the connections; nil for the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -43,7 +45,8 @@ type Client struct {
 	headers   http.Header // of every call
 	calls     *http.Transport
 	heartbeat *http.Transport
-	interval  time.Duration
+	pingLimit time.Duration
+	conns     *conns
 }
 
 // New returns a Client. Nothing is sent before the first call.
@@ -58,15 +61,20 @@ func New(cfg Config) *Client {
 	if cfg.UserAgent != "" {
 		headers.Set("User-Agent", cfg.UserAgent)
 	}
+	if cfg.Dial == nil {
+		cfg.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
+	}
+	open := &conns{dial: cfg.Dial, open: map[*conn]bool{}}
 	return &Client{
 		urls:    cfg.URLs,
 		worker:  cfg.WorkerID,
 		headers: headers,
 		// A job may run while the result before it is on its way, and two polls are always open.
-		calls: newTransport(max(2*cfg.Concurrency+2, minIdleConns), cfg.Dial),
+		calls: newTransport(max(2*cfg.Concurrency+2, minIdleConns), open.dialContext),
 		// Heartbeats share no connection with anything that could keep them waiting.
-		heartbeat: newTransport(1, cfg.Dial),
-		interval:  cfg.PingInterval,
+		heartbeat: newTransport(1, open.dialContext),
+		pingLimit: max(cfg.PingInterval, minPingLimit),
+		conns:     open,
 	}
 }
 
@@ -77,9 +85,6 @@ func (c *Client) Close() {
 }
 
 func newTransport(idle int, dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
-	}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dial,
@@ -104,6 +109,17 @@ func (c *Client) Ping(ctx context.Context, jobs []string) error {
 	if url == "" {
 		return protocol.ErrNoURL
 	}
-	_, err := c.send(ctx, c.heartbeat, request{call: "ping", method: http.MethodGet, url: url, limit: 2 * c.interval})
+	_, err := c.send(ctx, c.heartbeat, request{call: "ping", method: http.MethodGet, url: url, limit: c.pingLimit})
+	return err
+}
+
+// Unhealthy tells the platform which check has failed, before the worker ends for it. It makes no call where there is
+// no URL for it, or no key: as the official worker, it reports only to the platform.
+func (c *Client) Unhealthy(ctx context.Context, check, reason string) error {
+	url := c.urls.Unhealthy(c.worker, check, reason)
+	if url == "" || c.headers.Get("Authorization") == "" {
+		return nil
+	}
+	_, err := c.send(ctx, c.heartbeat, request{call: "unhealthy ping", method: http.MethodGet, url: url, limit: unhealthyLimit})
 	return err
 }

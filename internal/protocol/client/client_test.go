@@ -279,6 +279,48 @@ func TestPing_OwnTimeout(t *testing.T) {
 }
 
 // One connection serves call after call, also when the body of an answer is of no interest.
+// FG-19
+func TestUnhealthy(t *testing.T) {
+	const url = "http://platform.test/ping/$RUNPOD_POD_ID?gpu=x"
+	long := strings.Repeat("é", 300)
+	for name, row := range map[string]struct {
+		url, key, reason string
+		want             string // as the platform reads it; empty: no call
+	}{
+		"a check":       {url, "key", "3 GB & less\n", "3 GB & less\n"},
+		"a long reason": {url, "key", long, long[:2*protocol.MaxReason]},
+		"not UTF-8":     {url, "key", "a\xff", "a\uFFFD"},
+		"no URL":        {"", "key", "x", ""},
+		"no key":        {url, "", "x", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := make(chan *http.Request, 1)
+			server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { calls <- r }))
+			defer server.Close()
+			c := New(Config{
+				URLs: protocol.Templates{Ping: strings.Replace(row.url, "http://platform.test", server.URL, 1)}, WorkerID: "w1", Key: row.key,
+			})
+			defer c.Close()
+			require.NoError(t, c.Unhealthy(context.Background(), "_memory_check", row.reason))
+			if row.want == "" {
+				require.Empty(t, calls)
+				return
+			}
+			r := <-calls
+			require.Equal(t, "/ping/w1", r.URL.Path)
+			require.Equal(t, "key", r.Header.Get("Authorization"))
+			require.Equal(t, map[string][]string{
+				"gpu": {"x"}, "status": {"unhealthy"}, "check": {"_memory_check"}, "reason": {row.want}, "runpod_version": {protocol.SDKVersion},
+			}, map[string][]string(r.URL.Query()))
+		})
+	}
+}
+
+func TestUnhealthy_IsBounded(t *testing.T) {
+	c := against(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	require.ErrorIs(t, c.Unhealthy(context.Background(), "check", "reason"), context.DeadlineExceeded)
+}
+
 func TestSend_KeepsConnections(t *testing.T) {
 	conns := map[string]bool{}
 	c := against(t, func(w http.ResponseWriter, r *http.Request) {

@@ -1,11 +1,11 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -15,107 +15,125 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
-// blackhole is a network that can swallow what is sent on the connections made so far.
-type blackhole struct {
-	mu    sync.Mutex
-	conns []*swallowed
-}
-
-type swallowed struct {
-	net.Conn
-	silent chan struct{}
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (b *blackhole) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
-	if err != nil {
-		return nil, err
-	}
-	s := &swallowed{Conn: conn, silent: make(chan struct{}), closed: make(chan struct{})}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.conns = append(b.conns, s)
-	return s, nil
-}
-
-func (b *blackhole) swallow() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.conns {
-		close(s.silent)
-	}
-	b.conns = nil
-}
-
-func (s *swallowed) Read(p []byte) (int, error) {
-	n, err := s.Conn.Read(p)
-	select {
-	case <-s.silent:
-		<-s.closed
-		return 0, net.ErrClosed
-	default:
-		return n, err
-	}
-}
-
-func (s *swallowed) Write(p []byte) (int, error) {
-	select {
-	case <-s.silent:
-		return len(p), nil
-	default:
-		return s.Conn.Write(p)
-	}
-}
-
-func (s *swallowed) Close() error {
-	s.once.Do(func() { close(s.closed) })
-	return s.Conn.Close()
-}
-
-// The hosted API speaks HTTP/2, where all calls share one connection. If that goes silent, a call must not wait
-// for the deadline of a long poll, and the next one must go out on a fresh connection.
-func TestClient_HTTP2ConnectionThatDiesSilently(t *testing.T) {
-	var protos sync.Map
+// hosted is a client of a server that speaks HTTP/2 over TLS, as the hosted API does, over a network that can fail.
+// It holds the takes of a busy worker, and answers all others with a job.
+func hosted(t *testing.T) (c *Client, network *apidouble.Blackhole, held chan struct{}) {
+	t.Helper()
+	held = make(chan struct{}, 10)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		protos.Store(r.Proto, true)
-		if r.URL.Query().Get("job_in_progress") == "1" { // a poll that is held
+		if r.ProtoMajor != 2 {
+			w.WriteHeader(http.StatusHTTPVersionNotSupported)
+			return
+		}
+		if r.URL.Query().Get("job_in_progress") == "1" {
+			held <- struct{}{}
 			<-r.Context().Done()
 			return
 		}
+		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, `{"id":"a","input":{}}`)
 	}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
-	defer server.Close()
+	t.Cleanup(server.Close)
 
-	network := &blackhole{}
-	c := New(Config{URLs: protocol.Templates{GetJob: server.URL + "/v2/ep/job-take/$ID?"}, WorkerID: "w1", Dial: network.dial})
-	defer c.Close()
+	network = &apidouble.Blackhole{}
+	base := server.URL + "/v2/ep"
+	c = New(Config{
+		URLs:     protocol.Templates{GetJob: base + "/job-take/$ID?", PostOutput: base + "/job-done/$ID?", Ping: base + "/ping?"},
+		WorkerID: "w1", Dial: network.Dial,
+	})
+	t.Cleanup(c.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	c.calls.TLSClientConfig = &tls.Config{RootCAs: roots}
-	require.Less(t, c.calls.HTTP2.SendPingTimeout+c.calls.HTTP2.PingTimeout, pollLimit/2)
-	c.calls.HTTP2.SendPingTimeout = 50 * time.Millisecond
-	c.calls.HTTP2.PingTimeout = 50 * time.Millisecond
+	for _, transport := range []*http.Transport{c.calls, c.heartbeat} {
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	}
+	return c, network, held
+}
 
+func requireTake(t *testing.T, c *Client) {
+	t.Helper()
 	jobs, err := c.Take(context.Background(), 1, false)
 	require.NoError(t, err)
 	require.Len(t, jobs, 1)
-	held := make(chan error, 1)
+}
+
+// All calls share one connection. If that goes silent, a call must not wait for its own deadline, and the next one must go
+// out on a fresh connection.
+func TestClient_HTTP2ConnectionThatDiesSilently(t *testing.T) {
+	ctx := context.Background()
+	poll := func(c *Client) error { _, err := c.Take(ctx, 1, true); return err }
+	for name, row := range map[string]struct {
+		fail func(*apidouble.Blackhole)
+		call func(*Client) error
+	}{
+		"a poll, nothing comes through": {(*apidouble.Blackhole).Swallow, poll},
+		"a poll, nobody reads":          {(*apidouble.Blackhole).Stall, poll},
+		"a post, nobody reads": {(*apidouble.Blackhole).Stall, func(c *Client) error {
+			return c.Done(ctx, "a", bytes.Repeat([]byte("x"), 8<<20), false)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, network, held := hosted(t)
+			require.Less(t, c.calls.HTTP2.SendPingTimeout+c.calls.HTTP2.PingTimeout, pollLimit/2)
+			c.calls.HTTP2.SendPingTimeout = 50 * time.Millisecond
+			c.calls.HTTP2.PingTimeout = 50 * time.Millisecond
+			c.calls.HTTP2.WriteByteTimeout = 50 * time.Millisecond
+			requireTake(t, c)
+
+			var polls sync.WaitGroup
+			polls.Go(func() { _ = poll(c) })
+			<-held
+			row.fail(network)
+			require.Error(t, row.call(c))
+			polls.Wait()
+			requireTake(t, c)
+		})
+	}
+}
+
+// A worker that was frozen does not wait until it is found out that nobody is there any more.
+func TestRenew_CutsWhatMayBeDead(t *testing.T) {
+	c, network, held := hosted(t)
+	require.NoError(t, c.Ping(context.Background(), nil))
+	requireTake(t, c)
+	poll := make(chan error, 1)
 	go func() {
 		_, err := c.Take(context.Background(), 1, true)
-		held <- err
+		poll <- err
 	}()
-	time.Sleep(20 * time.Millisecond) // the poll is open, most likely; if not, it meets a dead connection
-	network.swallow()
-	require.Error(t, <-held)
-	jobs, err = c.Take(context.Background(), 1, false)
-	require.NoError(t, err)
-	require.Len(t, jobs, 1)
-	_, spoken := protos.Load("HTTP/2.0")
-	require.True(t, spoken)
+	<-held
+	network.Swallow()
+
+	renewed := make(chan struct{})
+	go func() { defer close(renewed); c.Renew(context.Background()) }()
+	require.Eventually(t, func() bool { return c.Ping(context.Background(), nil) == nil }, 30*time.Second, time.Millisecond)
+	require.Error(t, <-poll)
+	<-renewed
+	requireTake(t, c)
+}
+
+func TestRenew_LetsCallsReadWhatHasArrived(t *testing.T) {
+	release := make(chan struct{})
+	c := against(t, func(w http.ResponseWriter, r *http.Request) {
+		<-release
+		_, _ = io.WriteString(w, `{"id":"a","input":{}}`)
+	})
+	taken := make(chan error, 1)
+	go func() {
+		_, err := c.Take(context.Background(), 1, true)
+		taken <- err
+	}()
+	require.Eventually(t, func() bool { return len(c.conns.list()) == 1 }, 30*time.Second, time.Millisecond)
+	ctx, cancel := context.WithCancel(context.Background())
+	renewed := make(chan struct{})
+	go func() { defer close(renewed); c.Renew(ctx) }()
+	close(release)
+	require.NoError(t, <-taken)
+	cancel()
+	<-renewed
 }

@@ -10,6 +10,10 @@ const ReportFD = 3
 // NoGPU is Line.GPU where a step concerns no single GPU.
 const NoGPU = -1
 
+// CodeNoLibrary is Line.Code where a helper finds no driver library at all (ENOENT). One that is there and cannot be
+// loaded has no code.
+const CodeNoLibrary = 2
+
 // State is how far a step is.
 type State string
 
@@ -27,7 +31,7 @@ type Step string
 
 // The steps of the CUDA helper.
 const (
-	CUDALoad     Step = "cuda.load"     // Data: Library
+	CUDALoad     Step = "cuda.load"     // Data: Library; a failure with CodeNoLibrary: there is none
 	CUDAInit     Step = "cuda.init"     // cuInit
 	CUDAList     Step = "cuda.list"     // Data: []Device; no context is created
 	CUDAContext  Step = "cuda.context"  // Data: Memory
@@ -41,7 +45,7 @@ const (
 
 // The steps of the NVML helper.
 const (
-	NVMLLoad   Step = "nvml.load"
+	NVMLLoad   Step = "nvml.load"   // Detail: the name that the library was found by
 	NVMLInit   Step = "nvml.init"   // Data: Driver
 	NVMLList   Step = "nvml.list"   // Data: NVMLCount
 	NVMLHealth Step = "nvml.health" // Data: Health; one per GPU
@@ -137,44 +141,48 @@ type NVMLCount struct {
 	Count int `json:"count"`
 }
 
+// NVMLMemory is what NVML says of the memory of a GPU or a slice, in bytes.
+type NVMLMemory struct {
+	Total uint64 `json:"total"`
+	Free  uint64 `json:"free"`
+	Used  uint64 `json:"used"`
+}
+
 // Health is NVML's knowledge of one GPU. What could not be asked is nil; Missing says why.
 type Health struct {
-	Index  int    `json:"index"`
-	Name   string `json:"name"`
-	UUID   string `json:"uuid"`
-	PCI    string `json:"pci"`
-	Memory *struct {
-		Total uint64 `json:"total"`
-		Free  uint64 `json:"free"`
-		Used  uint64 `json:"used"`
-	} `json:"memory,omitempty"`
-	ECCMode         *bool    `json:"eccMode,omitempty"`
-	ECCPending      *bool    `json:"eccPending,omitempty"`
-	ECCVolatile     *uint64  `json:"eccVolatile,omitempty"` // uncorrected, since the driver was loaded
-	ECCAggregate    *uint64  `json:"eccAggregate,omitempty"`
-	RowsCorrected   *int     `json:"rowsCorrected,omitempty"`
-	RowsUncorrected *int     `json:"rowsUncorrected,omitempty"`
-	RowsPending     *bool    `json:"rowsPending,omitempty"`
-	RowsFailed      *bool    `json:"rowsFailed,omitempty"`
-	PagesSBE        *int     `json:"pagesSbe,omitempty"` // retired pages
-	PagesDBE        *int     `json:"pagesDbe,omitempty"`
-	PagesPending    *bool    `json:"pagesPending,omitempty"`
-	Temperature     *int     `json:"temperature,omitempty"`     // °C
-	SlowdownAt      *int     `json:"slowdownAt,omitempty"`      // °C
-	ThrottleReasons *uint64  `json:"throttleReasons,omitempty"` // bits of nvmlClocksEventReasons
-	Persistence     *bool    `json:"persistence,omitempty"`
-	PCIeWidth       *int     `json:"pcieWidth,omitempty"`
-	PCIeMaxWidth    *int     `json:"pcieMaxWidth,omitempty"`
-	PCIeGen         *int     `json:"pcieGen,omitempty"`
-	PCIeMaxGen      *int     `json:"pcieMaxGen,omitempty"`
-	MIG             *bool    `json:"mig,omitempty"`
-	MIGPending      *bool    `json:"migPending,omitempty"`
-	MIGDevices      []string `json:"migDevices,omitempty"` // UUIDs of the slices
-	ComputeMode     *int     `json:"computeMode,omitempty"`
-	FabricState     *int     `json:"fabricState,omitempty"` // 0 none, 1 not started, 2 in progress, 3 completed
-	FabricStatus    *int     `json:"fabricStatus,omitempty"`
-	FabricSummary   *int     `json:"fabricSummary,omitempty"` // 1 healthy, 2 unhealthy, 3 limited
-	RecoveryAction  *int     `json:"recoveryAction,omitempty"`
+	Index           int                   `json:"index"`
+	Name            string                `json:"name"`
+	UUID            string                `json:"uuid"`
+	PCI             string                `json:"pci"`
+	Memory          *NVMLMemory           `json:"memory,omitempty"`
+	ECCMode         *bool                 `json:"eccMode,omitempty"`
+	ECCPending      *bool                 `json:"eccPending,omitempty"`
+	ECCVolatile     *uint64               `json:"eccVolatile,omitempty"` // uncorrected, since the driver was loaded
+	ECCAggregate    *uint64               `json:"eccAggregate,omitempty"`
+	RowsCorrected   *int                  `json:"rowsCorrected,omitempty"`
+	RowsUncorrected *int                  `json:"rowsUncorrected,omitempty"`
+	RowsPending     *bool                 `json:"rowsPending,omitempty"`
+	RowsFailed      *bool                 `json:"rowsFailed,omitempty"`
+	PagesSBE        *int                  `json:"pagesSbe,omitempty"` // retired pages
+	PagesDBE        *int                  `json:"pagesDbe,omitempty"`
+	PagesPending    *bool                 `json:"pagesPending,omitempty"`
+	Temperature     *int                  `json:"temperature,omitempty"`     // °C
+	SlowdownAt      *int                  `json:"slowdownAt,omitempty"`      // °C
+	ThrottleReasons *uint64               `json:"throttleReasons,omitempty"` // bits of nvmlClocksEventReasons
+	Persistence     *bool                 `json:"persistence,omitempty"`
+	PCIeWidth       *int                  `json:"pcieWidth,omitempty"`
+	PCIeMaxWidth    *int                  `json:"pcieMaxWidth,omitempty"`
+	PCIeGen         *int                  `json:"pcieGen,omitempty"`
+	PCIeMaxGen      *int                  `json:"pcieMaxGen,omitempty"`
+	MIG             *bool                 `json:"mig,omitempty"`
+	MIGPending      *bool                 `json:"migPending,omitempty"`
+	MIGDevices      []string              `json:"migDevices,omitempty"` // UUIDs of the slices
+	MIGMemory       map[string]NVMLMemory `json:"migMemory,omitempty"`  // of the slices, by UUID
+	ComputeMode     *int                  `json:"computeMode,omitempty"`
+	FabricState     *int                  `json:"fabricState,omitempty"` // 0 none, 1 not started, 2 in progress, 3 completed
+	FabricStatus    *int                  `json:"fabricStatus,omitempty"`
+	FabricSummary   *int                  `json:"fabricSummary,omitempty"` // 1 healthy, 2 unhealthy, 3 limited
+	RecoveryAction  *int                  `json:"recoveryAction,omitempty"`
 
 	Missing map[string]string `json:"missing,omitempty"` // NVML function → why it was not asked
 }

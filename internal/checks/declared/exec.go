@@ -1,0 +1,109 @@
+package declared
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/proc"
+)
+
+const (
+	// keptOutput is how much of a command's output is kept: its end, which says why it failed.
+	keptOutput = 8 << 10
+	// shownLine is how much of its last line goes into the summary.
+	shownLine = 200
+)
+
+// command is a program that must end with exit code 0.
+type command []string
+
+// UnmarshalYAML implements yaml.Unmarshaler. A text is for the shell, a list is run as it is.
+func (c *command) UnmarshalYAML(node *yaml.Node) (err error) {
+	if node.Kind == yaml.ScalarNode {
+		if strings.TrimSpace(node.Value) == "" {
+			return at(node, "exec: there is no command")
+		}
+		*c = command{"sh", "-c", node.Value}
+		return nil
+	}
+	*c, err = listOf(node, func(n *yaml.Node) (word string, err error) { return word, n.Decode(&word) })
+	if err == nil && (*c)[0] == "" {
+		return at(node, "exec: there is no command")
+	}
+	return err
+}
+
+func (c command) run(ctx context.Context, _ Deps) checks.Result {
+	var out tail
+	p, err := proc.Start(proc.Options{Args: c, Stdout: &out, Stderr: &out})
+	if err != nil {
+		return c.failed(err.Error(), "")
+	}
+	select {
+	case <-p.Exited():
+	case <-ctx.Done():
+	}
+	overdue := ctx.Err() != nil
+	stopErr := p.Stop(ctx) // also what it left running
+	switch {
+	case overdue:
+		return c.failed(errors.Join(context.Cause(ctx), stopErr).Error(), out.String())
+	case stopErr != nil:
+		return c.failed(stopErr.Error(), out.String())
+	case p.State() != proc.State{}:
+		return c.failed(withLast(p.State().String(), p.Tail()), out.String())
+	}
+	return checks.Result{Summary: withLast("exit code 0", p.Tail()), Output: out.String()}
+}
+
+func (c command) failed(problem, output string) checks.Result {
+	res := failed([]string{strings.ReplaceAll(problem, "\n", "; ")}, "Run the command by hand in the container; its output may say more.", "")
+	res.Output = output
+	return res
+}
+
+// withLast adds the last line of the output.
+func withLast(text string, lines []string) string {
+	if len(lines) == 0 {
+		return text
+	}
+	last := []rune(strings.ToValidUTF8(strings.TrimSpace(lines[len(lines)-1]), "�"))
+	if len(last) > shownLine {
+		last = append(last[:shownLine], '…')
+	}
+	return text + ": " + string(last)
+}
+
+// tail keeps the end of what two streams write.
+type tail struct {
+	mu      sync.Mutex
+	kept    []byte
+	dropped int
+}
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, b...)
+	if over := len(t.kept) - keptOutput; over > 0 {
+		t.kept = append(t.kept[:0], t.kept[over:]...)
+		t.dropped += over
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := strings.ToValidUTF8(string(t.kept), "�")
+	if t.dropped > 0 {
+		return fmt.Sprintf("(%d bytes before)\n%s", t.dropped, text)
+	}
+	return text
+}

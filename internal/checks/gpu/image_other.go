@@ -1,0 +1,7 @@
+//go:build !linux
+
+package gpu
+
+import "errors"
+
+func inMemory(string) (Program, error) { return Program{}, errors.ErrUnsupported }

@@ -1,0 +1,284 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/urfave/cli/v2"
+	"golang.org/x/term"
+
+	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/checks/gpu"
+	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/handler/program"
+	"runpodctl-worker/internal/tui"
+)
+
+// Flags of the doctor.
+const (
+	flagPhase   = "phase"
+	flagTarget  = "target"
+	flagWatch   = "watch"
+	flagOnly    = "only"
+	flagSkip    = "skip"
+	flagJSON    = "json"
+	flagPlain   = "plain"
+	flagChecks  = "checks"
+	flagTimeout = "timeout"
+	flagGPUs    = "gpus"
+	flagStrict  = "strict"
+	flagList    = "list"
+)
+
+// sideBySide is how many checks the doctor runs at once where they do not get into each other's way.
+const sideBySide = 4
+
+func doctorCommand(s *session) *cli.Command {
+	return newCommand("doctor", "Checks whether this machine is fit for a worker, and says what to do where it is not.", []string{
+		"doctor",
+		"doctor --handler handler.py",
+		"doctor --json | jq '.checks[] | select(.status == \"fail\")'",
+	}, []flagGroup{
+		{"Which checks", []cli.Flag{
+			&cli.StringFlag{Name: flagPhase, Value: "all", Usage: "`PHASE`: early (before the model loads), start (before jobs are taken) or all"},
+			&cli.StringSliceFlag{Name: flagOnly, Usage: "only the checks with these `IDS`, as --list shows them, with commas between; may be repeated"},
+			&cli.StringSliceFlag{Name: flagSkip, Usage: "all but the checks with these `IDS`; may be repeated"},
+			&cli.StringFlag{Name: flagChecks, Usage: "YAML `FILE` with checks of your own"},
+			&cli.StringFlag{Name: flagHandler, Usage: "start this handler (`SPEC`: handler.py or handler.py:function; any command after --) and run the checks that it registers"},
+			&cli.StringFlag{Name: flagPython, Value: "python3", Usage: "interpreter (`EXE`) for --handler"},
+			&cli.DurationFlag{Name: flagReady, Usage: "how long the handler may load; 0 = no limit (default: $RUNPOD_INIT_TIMEOUT seconds, else 420s)"},
+			&cli.BoolFlag{Name: flagList, Usage: "list the checks and end"},
+		}},
+		{"What is asked for", []cli.Flag{
+			&cli.IntFlag{Name: flagGPUs, Usage: "`N` GPUs must be there (default: $RUNPOD_GPU_COUNT, else any number)"},
+			&cli.StringFlag{Name: flagTarget, Usage: "`HOST:PORT` that the network check connects to (default: the host of $RUNPOD_WEBHOOK_GET_JOB, else the public API)"},
+			&cli.DurationFlag{Name: flagTimeout, Usage: "no check may take longer than this (default: each has a limit of its own)"},
+			&cli.BoolFlag{Name: flagStrict, Usage: "warnings count as failures"},
+		}},
+		{"How it is shown", []cli.Flag{
+			&cli.BoolFlag{Name: flagJSON, Usage: "one JSON document on standard output"},
+			&cli.BoolFlag{Name: flagPlain, Usage: "lines instead of the interactive screen, as without a terminal"},
+			&cli.DurationFlag{Name: flagWatch, Usage: "run again and again with this much time between"},
+		}},
+		{"General", generalFlags()},
+	}, s.doctor)
+}
+
+// examination is one call of the doctor, its flags checked.
+type examination struct {
+	steps   []checks.Step
+	runner  *checks.Runner
+	handler *doctorHandler // nil: none was named
+	watch   time.Duration
+	strict  bool
+	color   bool
+}
+
+func (s *session) doctor(c *cli.Context) error {
+	for _, pair := range [][2]string{{flagJSON, flagPlain}, {flagJSON, flagList}} {
+		if c.Bool(pair[0]) && c.Bool(pair[1]) {
+			return usagef("give either --%s or --%s, not both", pair[0], pair[1])
+		}
+	}
+	x, err := s.examination(c)
+	if err != nil {
+		return err
+	}
+	if c.Bool(flagList) {
+		return listChecks(s.Stdout, x.steps)
+	}
+	if x.handler != nil {
+		defer x.handler.close()
+	}
+	ctx, stop := s.untilSignal()
+	defer stop()
+	report, err := s.examine(ctx, c, x)
+	switch {
+	case errors.Is(err, tui.ErrInterrupted):
+		return silent(exitInterrupted)
+	case err != nil:
+		return err
+	case len(report.Fatal()) > 0, x.strict && len(report.Warnings()) > 0:
+		return silent(exitFailed)
+	}
+	return nil
+}
+
+// examine runs the checks and shows them in the way that was asked for, or that the terminal can.
+func (s *session) examine(ctx context.Context, c *cli.Context, x *examination) (checks.Report, error) {
+	in, _ := s.Stdin.(*os.File)
+	out, _ := s.Stdout.(*os.File)
+	doc := tui.Document{Title: "runpodctl-worker", Version: fullVersion(), Host: hostFacts(), Strict: x.strict}
+	switch {
+	case c.Bool(flagJSON):
+		return x.rounds(ctx, nil, func(report checks.Report) error {
+			doc.Report = report
+			return tui.JSON(s.Stdout, doc)
+		})
+	case c.Bool(flagPlain) || !tui.Interactive(in, out, s.Lookup):
+		return x.rounds(ctx, tui.Plain(s.Stdout, tui.PlainOptions{
+			Title: doc.Title + " " + doc.Version, Host: doc.Host, Steps: x.steps, Width: width(out), Color: x.color,
+		}), nil)
+	}
+	return tui.Run(ctx, tui.Options{
+		Document: doc, Steps: x.steps, Runner: x.runner, Watch: x.watch, In: in, Out: out, Color: x.color,
+	})
+}
+
+// width is that of a terminal, 0 of anything else.
+func width(out *os.File) int {
+	columns, _, err := term.GetSize(int(out.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// rounds runs all checks once, or with --watch until it is interrupted; each report goes to show.
+func (x *examination) rounds(ctx context.Context, emit func(checks.Event), show func(checks.Report) error) (checks.Report, error) {
+	for {
+		report := x.runner.Run(ctx, x.steps, emit)
+		if show != nil {
+			if err := show(report); err != nil {
+				return report, err
+			}
+		}
+		if ctx.Err() != nil {
+			return report, tui.ErrInterrupted
+		}
+		if x.watch == 0 {
+			return report, nil
+		}
+		select {
+		case <-time.After(x.watch):
+		case <-ctx.Done():
+			return report, nil // between two rounds the last one counts
+		}
+	}
+}
+
+// examination reads the flags.
+func (s *session) examination(c *cli.Context) (*examination, error) {
+	x := &examination{watch: c.Duration(flagWatch), strict: c.Bool(flagStrict), color: s.lively(c)}
+	for _, name := range []string{flagWatch, flagTimeout, flagReady} {
+		if c.Duration(name) < 0 {
+			return nil, usagef("--%s %s: want no negative time", name, c.Duration(name))
+		}
+	}
+	x.runner = checks.NewRunner(checks.Options{Cap: c.Duration(flagTimeout), SideBySide: sideBySide})
+	phases, err := phasesOf(c.String(flagPhase))
+	if err != nil {
+		return nil, err
+	}
+	cfg := checks.ConfigFrom(s.Lookup)
+	if c.IsSet(flagGPUs) {
+		if c.Int(flagGPUs) < 0 {
+			return nil, usagef("--%s %d: want 0 or more", flagGPUs, c.Int(flagGPUs))
+		}
+		cfg = cfg.WithGPUCount(c.Int(flagGPUs), "--"+flagGPUs)
+	}
+	target := c.String(flagTarget)
+	if err := checkTarget(target); err != nil {
+		return nil, err
+	}
+	suite, err := newSuite(cfg, gpu.New(gpu.Options{Config: cfg, Env: s.Environ()}), target, c.String(flagChecks))
+	if err != nil {
+		return nil, err
+	}
+	if x.handler, err = s.doctorHandler(c); err != nil {
+		return nil, err
+	}
+	if x.handler != nil {
+		if err := suite.Add(x.handler.check()); err != nil {
+			return nil, err
+		}
+	}
+	filter := checks.Filter{Only: idList(c.StringSlice(flagOnly)), Skip: idList(c.StringSlice(flagSkip))}
+	x.steps, err = filter.Apply(cfg.Switches.Apply(suite.Plan(phases...)))
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	return x, nil
+}
+
+// doctorHandler is the handler that was named, nil where none was.
+func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
+	if c.String(flagHandler) == "" && len(s.command) == 0 {
+		return nil, nil //nolint:nilnil // no handler is a good answer
+	}
+	spec, err := findHandler(c.String(flagHandler), s.command, s.Lookup)
+	if err != nil {
+		return nil, err
+	}
+	if spec.echo {
+		return nil, usagef("--%s echo: it has no program to check", flagHandler)
+	}
+	platform, err := config.WorkerFrom(s.Lookup)
+	if err != nil {
+		return nil, usagef("%w", err)
+	}
+	log, err := newLogger(io.Discard, s.Lookup, c.String(flagLogLevel), "text", false)
+	if err != nil {
+		return nil, err
+	}
+	options := workerOptions{spec: spec, python: c.String(flagPython)}
+	if err := options.checkProgram(); err != nil {
+		return nil, err
+	}
+	loading := platform.InitTimeout
+	if c.IsSet(flagReady) {
+		loading = c.Duration(flagReady)
+	}
+	limit := registeredLimit
+	if most := c.Duration(flagTimeout); most > 0 {
+		limit = min(limit, most)
+	}
+	return &doctorHandler{
+		name: spec.String(), loading: loading, limit: limit,
+		make: func(output io.Writer) *program.Program {
+			return program.New(program.Options{
+				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output, Log: log,
+			})
+		},
+	}, nil
+}
+
+func phasesOf(name string) ([]checks.Phase, error) {
+	switch name {
+	case "early":
+		return []checks.Phase{checks.Early}, nil
+	case "start":
+		return []checks.Phase{checks.Start}, nil
+	case "all":
+		return []checks.Phase{checks.Early, checks.Start}, nil
+	}
+	return nil, usagef("--%s %q: want early, start or all", flagPhase, name)
+}
+
+// idList takes "a,b" and "a", "b" alike.
+func idList(values []string) []string {
+	var ids []string
+	for _, value := range values {
+		ids = append(ids, strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })...)
+	}
+	return ids
+}
+
+// listChecks prints the plan. A check that runs in both phases is named once for each.
+func listChecks(w io.Writer, steps []checks.Step) error {
+	width := 0
+	for _, s := range steps {
+		width = max(width, len(s.ID))
+	}
+	for _, s := range steps {
+		if _, err := fmt.Fprintf(w, "%-*s  %s  %s\n", width, s.ID, s.In, s.Title); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/handler/program"
+)
+
+// registeredLimit is how long one check that a handler registered may take.
+const registeredLimit = 30 * time.Second
+
+// unwindTime is what the runner grants beyond that, so that it is the handler's process that is found hanging.
+const unwindTime = time.Second
+
+// laneOwn is the lane of checks that share the handler's process with its model on the GPU.
+const laneOwn = checks.LaneGPU
+
+// checker is a handler whose program may have registered fitness checks.
+type checker interface {
+	Check(ctx context.Context, index int) error
+}
+
+// registeredChecks makes checks of those that a handler registered, in their order. Names may be equal; ids may not.
+func registeredChecks(names []string, limit time.Duration, ask func(ctx context.Context, index int) checks.Result) []checks.Check {
+	taken := map[string]int{}
+	list := make([]checks.Check, len(names))
+	for i, name := range names {
+		id := "yours." + strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == ',' || r <= ' ' }), "_")
+		if taken[id]++; taken[id] > 1 {
+			id = fmt.Sprintf("%s#%d", id, taken[id])
+		}
+		list[i] = checks.Check{
+			ID: id, Name: name, Title: name, Phase: checks.Start, Lane: laneOwn, Limit: limit,
+			Run: func(ctx context.Context) checks.Result { return ask(ctx, i) },
+		}
+	}
+	return list
+}
+
+// registered lists the checks that the program of a running handler registered.
+func registered(handler any, names []string) []checks.Check {
+	able, ok := handler.(checker)
+	if !ok {
+		return nil
+	}
+	return registeredChecks(names, registeredLimit+unwindTime, func(ctx context.Context, index int) checks.Result {
+		return askChecker(ctx, able, index, registeredLimit)
+	})
+}
+
+// errNoAnswer is the cause of a registered check's context once its time is over.
+var errNoAnswer = errors.New("no answer in time")
+
+// askChecker runs one registered check within its limit and puts what came of it into words.
+func askChecker(ctx context.Context, handler checker, index int, limit time.Duration) checks.Result {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errNoAnswer)
+	defer cancel()
+	err := handler.Check(ctx, index)
+	switch {
+	case err == nil:
+		return checks.Result{Status: checks.Pass, Summary: "passed"}
+	case errors.Is(err, errNoAnswer):
+		return checks.Result{
+			Status: checks.Fail, Kind: "TimeoutError", Summary: fmt.Sprintf("no answer within %s", limit),
+			Remedy: "The check hangs, and would keep a worker from ever starting. Give what it waits for a time limit of its own.",
+		}
+	case ctx.Err() != nil:
+		return checks.Skipped("interrupted")
+	}
+	if failed, ok := errors.AsType[*program.CheckError](err); ok {
+		first, _, more := strings.Cut(strings.TrimSpace(failed.Message), "\n")
+		result := checks.Result{
+			Status: checks.Fail, Kind: failed.Type, Summary: first,
+			Remedy: "This check is the handler's own: it raised " + failed.Type + ".",
+		}
+		if more {
+			result.Output = failed.Message
+		}
+		return result
+	}
+	if exit, ok := errors.AsType[*program.ExitError](err); ok {
+		return checks.Result{
+			Status: checks.Fail, Summary: "it ended the handler's process: " + exit.State.String(),
+			Remedy: "A check says that it failed by raising an exception; it must not end the process.",
+			Output: strings.Join(exit.Tail, "\n"),
+		}
+	}
+	return checks.Result{Status: checks.Fail, Summary: err.Error(), Remedy: "The handler's process could not be asked."}
+}

@@ -1,0 +1,65 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+
+	"runpodctl-worker/internal/checks"
+)
+
+// ErrInterrupted is the end of a screen that was left while checks ran, or by Ctrl-C or the context.
+var ErrInterrupted = errors.New("interrupted")
+
+// Options say what the screen shows and where.
+type Options struct {
+	Document Document // title and host of the screen and of its reports
+	Steps    []checks.Step
+	Runner   *checks.Runner
+	Restart  func() []checks.Step // the same steps made anew for a later run, where they keep what they found; nil: Steps
+	Watch    time.Duration        // not 0: everything runs again so long after the end of a run
+	SaveDir  string               // where reports are saved; empty: the working directory
+	Color    bool
+	In       io.Reader // the terminal
+	Out      io.Writer // the terminal
+}
+
+// Run runs the steps, shows them and whatever is run again until the screen is left, and prints the last state beneath
+// what stood in the terminal before. It returns that state, and ErrInterrupted where it is not a finished one.
+func Run(ctx context.Context, o Options) (checks.Report, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	var program *tea.Program
+	var runs sync.WaitGroup
+	begin := func(steps []checks.Step) {
+		runs.Go(func() {
+			o.Runner.Run(ctx, steps, func(e checks.Event) { program.Send(eventMsg{e}) })
+		})
+	}
+	s := newScreen(o, begin, cancel)
+	program = tea.NewProgram(s, tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(),
+		tea.WithoutSignalHandler()) // signals end the context
+	stop := context.AfterFunc(ctx, func() { program.Send(stopMsg{}) })
+	_, err := program.Run()
+	stop()
+	cancel()
+	runs.Wait() // the runner leaves behind what does not come back
+
+	d := s.document()
+	if err != nil {
+		return d.Report, fmt.Errorf("the screen failed: %w", err)
+	}
+	if _, err := io.WriteString(o.Out, d.text(s.width, o.Color)); err != nil {
+		return d.Report, fmt.Errorf("print the report: %w", err)
+	}
+	if s.interrupted {
+		return d.Report, ErrInterrupted
+	}
+	return d.Report, nil
+}

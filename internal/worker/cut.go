@@ -1,0 +1,88 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+// farewellTime is what the last posts of a worker that has to end may take, all together.
+const farewellTime = time.Second
+
+// limitTime starts the clock of one attempt at the job. The attempt is over when release is called.
+func (t *task) limitTime() (release func()) {
+	limit := t.w.cfg.JobTimeout
+	if limit <= 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(t.handling)
+	t.w.tasks.Go(func() {
+		if t.w.clock.sleep(ctx, limit) {
+			t.timeOut(limit)
+		}
+	})
+	return cancel
+}
+
+// timeOut fails the job at once, whatever its handler does.
+func (t *task) timeOut(limit time.Duration) {
+	if !t.claimEnd() {
+		return
+	}
+	err := fmt.Errorf("job timeout: the handler was not done after %s", limit)
+	t.interrupt(err)
+	outcome := protocol.Outcome{Error: err.Error()}
+	t.refreshAfter(outcome)
+	t.w.tasks.Go(func() { t.end(outcome) })
+	t.w.awaitReturn(t.w.background, t)
+}
+
+// stop ends the job for the platform, which wants no result of it.
+func (t *task) stop() {
+	t.cancel(errStopped)
+	if t.claimEnd() {
+		t.end(protocol.Outcome{})
+	}
+	t.w.awaitReturn(t.w.background, t)
+}
+
+// letGo ends the work: the jobs that are left are released, or failed where the worker was told so.
+func (w *Worker) letGo() {
+	w.endWork(errReleased)
+	for _, t := range w.ledger.held() {
+		if t.claimEnd() {
+			w.tasks.Go(func() { t.end(protocol.Outcome{Error: errReleased.Error()}) })
+		}
+	}
+}
+
+// letGo ends a job because the worker's work has ended. A result that is there gets its last chance with the rest.
+func (t *task) letGo(outcome protocol.Outcome) {
+	if !t.w.cfg.FailOnKill {
+		t.release()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), farewellTime)
+	defer cancel()
+	switch err := t.w.platform.Done(ctx, t.job.ID, outcome.Body(false), outcome.Stream); {
+	case err != nil:
+		t.log(slog.LevelError, "The last word about the job could not be posted.", slog.Any("error", err))
+		t.release()
+	case outcome.Error != "":
+		t.log(slog.LevelWarn, "The job has failed with the end of the worker.", slog.String("error", brief(outcome.Error)))
+		t.w.ledger.fail(t)
+	default:
+		t.log(slog.LevelInfo, "Finished.")
+		t.w.ledger.settle(t)
+	}
+}
+
+// release gives the job back: nothing is posted, and the platform hands it to another worker.
+func (t *task) release() {
+	t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")
+	t.cancel(errReleased)
+	t.w.ledger.release(t)
+}

@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+const (
+	// pulse is the time between two looks at the clock while the worker is awake.
+	pulse = time.Second
+	// freeze is a time without a look that no busy machine explains.
+	freeze = 5 * time.Second
+)
+
+// clock tells how long the worker has been awake. The platform may freeze a container for minutes; time limits that went
+// on meanwhile would all trip when it wakes up. Where the process is stopped, the monotonic clock goes on; where the
+// machine is suspended, only the wall clock does: a jump of either is a freeze.
+type clock struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	seen   time.Time
+	awake  time.Duration
+	frozen time.Duration // how long the last freeze was
+	thaw   chan struct{} // closed after the next one
+}
+
+func newClock(now func() time.Time) *clock {
+	return &clock{now: now, seen: now(), thaw: make(chan struct{})}
+}
+
+// elapsed is how long the worker has been awake. Whoever asks first after a freeze finds it.
+func (c *clock) elapsed() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.now()
+	passed := now.Sub(c.seen)
+	gap := max(passed, now.Round(0).Sub(c.seen.Round(0)))
+	c.seen = now
+	if gap < freeze {
+		c.awake += passed
+		return c.awake
+	}
+	c.awake += min(passed, pulse)
+	c.frozen = gap
+	close(c.thaw)
+	c.thaw = make(chan struct{})
+	return c.awake
+}
+
+// thawed is closed after the next freeze.
+func (c *clock) thawed() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.thaw
+}
+
+func (c *clock) lastFreeze() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.frozen
+}
+
+// sleep waits until the worker has been awake for d; it returns false when ctx ended before.
+func (c *clock) sleep(ctx context.Context, d time.Duration) bool {
+	end := c.elapsed() + d
+	for left := d; left > 0; left = end - c.elapsed() {
+		if !sleep(ctx, left) {
+			return false
+		}
+	}
+	return true
+}
+
+// timeout is a context that ends with a cause when the worker has been awake for d; 0 is no limit.
+func (c *clock) timeout(parent context.Context, d time.Duration, cause error) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	if d > 0 {
+		go func() {
+			if c.sleep(ctx, d) {
+				cancel(cause)
+			}
+		}()
+	}
+	return ctx, func() { cancel(nil) }
+}
+
+// watchFreezes keeps the clock, and replaces the connections after each freeze: their other ends have given up.
+func (w *Worker) watchFreezes(ctx context.Context) {
+	tick := time.NewTicker(pulse)
+	defer tick.Stop()
+	thawed := w.clock.thawed()
+	for {
+		select {
+		case <-tick.C:
+			w.clock.elapsed()
+		case <-thawed:
+			thawed = w.clock.thawed()
+			w.log.Info("The worker was frozen; it goes on with fresh connections.", slog.Duration("for", w.clock.lastFreeze().Round(time.Second)))
+			if renewer, ok := w.platform.(Renewer); ok {
+				renewer.Renew(ctx)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// pause waits before a call is made again: as long as the pace wants, but at least so long. A thaw ends it, and what the
+// pace has grown to: the trouble was that of another time. It returns false when ctx ended before.
+func pause(ctx context.Context, thawed <-chan struct{}, pace *backoff.ExponentialBackOff, least time.Duration) bool {
+	timer := time.NewTimer(max(pace.NextBackOff(), least))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-thawed:
+		pace.Reset()
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
