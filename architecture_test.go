@@ -23,6 +23,8 @@ var rooms = map[string][]string{
 	"internal/protocol":               {"internal/protocol"},
 	"internal/proc":                   {},
 	"internal/worker":                 {"internal/protocol", "internal/worker"},
+	"internal/ready":                  {"internal/protocol", "internal/proc"},
+	"internal/realtime":               {"internal/protocol"},
 	"internal/handler":                {"internal/protocol", "internal/proc", "internal/handler"},
 	"internal/emulator":               {"internal/protocol", "internal/emulator"},
 	"internal/checks":                 {"internal/config", "internal/checks", "internal/proc"},
@@ -47,7 +49,7 @@ var owners = map[string][]string{
 }
 
 // stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
-var stdlibOnly = []string{"internal/protocol", "internal/proc"}
+var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime"}
 
 func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 	for _, pkg := range packages(t) {

@@ -1,11 +1,8 @@
 package proc
 
 import (
-	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
-	"strconv"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,17 +13,11 @@ func groupAlive(pgid int) bool {
 	if errors.Is(unix.Kill(-pgid, 0), unix.ESRCH) {
 		return false
 	}
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil || len(stats) == 0 {
+	all := processes()
+	if len(all) == 0 {
 		return true // no /proc: the answer of the signal stands
 	}
-	want := []byte(strconv.Itoa(pgid))
-	for _, name := range stats {
-		if group, runs := readStat(name); runs && bytes.Equal(group, want) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(e entry) bool { return e.group == pgid && !e.ended })
 }
 
 // Alive reports whether a process still runs. A zombie does not.
@@ -34,23 +25,9 @@ func Alive(pid int) bool {
 	if errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
 		return false
 	}
-	if _, err := os.Stat("/proc/self/stat"); err != nil {
+	if _, ok := inspect(unix.Getpid()); !ok {
 		return true // no /proc: the answer of the signal stands
 	}
-	_, runs := readStat("/proc/" + strconv.Itoa(pid) + "/stat")
-	return runs
-}
-
-// readStat says which group a process belongs to, and whether it runs.
-func readStat(name string) (group []byte, runs bool) {
-	stat, err := os.ReadFile(name) //nolint:gosec // a file of /proc
-	if err != nil {
-		return nil, false // it has just ended
-	}
-	// pid (name) state ppid pgrp …: the name may hold anything, also parentheses.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 3 {
-		return nil, false
-	}
-	return fields[2], fields[0][0] != 'Z' && fields[0][0] != 'X'
+	e, ok := inspect(pid)
+	return ok && !e.ended
 }

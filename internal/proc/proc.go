@@ -38,11 +38,15 @@ type Process struct {
 	tail   tail
 	exited chan struct{}
 
+	started uint64 // when, on the clock of the process table; 0 where that has none
+
 	mu     sync.Mutex // orders signals against the reaping of the group's leader
 	state  State      // final once exited is closed
 	reaped bool
 	empty  bool // no member of the group was left when its leader had been reaped
 	killed bool
+	// known are all processes that were once seen to be the program's: what leads to one is lost when its parent ends.
+	known map[identity]bool
 }
 
 // Start starts the program.
@@ -50,8 +54,8 @@ func Start(o Options) (*Process, error) {
 	if len(o.Args) == 0 {
 		return nil, errors.New("no command to run")
 	}
-	p := &Process{mark: o.Mark, exited: make(chan struct{})}
-	p.cmd = exec.Command(o.Args[0], o.Args[1:]...) //nolint:gosec // the command is the user's own
+	p := &Process{mark: o.Mark, exited: make(chan struct{}), known: map[identity]bool{}}
+	p.cmd = exec.Command(o.Args[0], o.Args[1:]...) //nolint:forbidigo // the one place; all others come here
 	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = o.Env, o.Dir, o.Files
 	if o.Stdin != nil { // a nil *os.File in the interface would not be nil
 		p.cmd.Stdin = o.Stdin
@@ -68,7 +72,13 @@ func Start(o Options) (*Process, error) {
 		return nil, fmt.Errorf("pipe for stderr: %w", err)
 	}
 	p.cmd.Stdout, p.cmd.Stderr = outChild, errsChild
-	err = p.cmd.Start()
+	err = programs.start(p, func() error {
+		if err := p.cmd.Start(); err != nil {
+			return err
+		}
+		p.started = startOf(p.Pid()) // nobody can have reaped it yet
+		return nil
+	})
 	closeAll(outChild, errsChild)
 	if err != nil {
 		closeAll(out, errs)
@@ -85,6 +95,7 @@ func Start(o Options) (*Process, error) {
 // wait reaps the leader, then gives the rest of the output a moment to arrive.
 func (p *Process) wait(copying *sync.WaitGroup, pipes ...*os.File) {
 	err := p.cmd.Wait()
+	programs.reaped(p)
 	p.mu.Lock()
 	p.reaped = true
 	p.empty = !groupAlive(p.cmd.Process.Pid)

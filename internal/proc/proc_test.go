@@ -3,6 +3,7 @@ package proc_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -92,8 +93,15 @@ func helper(mode string) {
 		time.Sleep(time.Minute)
 	case "sleep":
 		time.Sleep(time.Minute)
+	default:
+		if run := platformModes[mode]; run != nil {
+			run()
+		}
 	}
 }
+
+// platformModes are the modes that not every system has.
+var platformModes = map[string]func(){}
 
 // buffer is written by a process and read by a test.
 type buffer struct {
@@ -121,8 +129,10 @@ func (b *buffer) wait(t *testing.T, text string) {
 func start(t *testing.T, mode string) (*proc.Process, *buffer) {
 	t.Helper()
 	out := &buffer{}
+	mark := "PROC_TEST_MARK=" + rand.Text()
 	p, err := proc.Start(proc.Options{
-		Args: []string{os.Args[0]}, Env: append(os.Environ(), modeVariable+"="+mode, "GORACE=atexit_sleep_ms=0"), Stdout: out, Stderr: out,
+		Args: []string{os.Args[0]}, Env: append(os.Environ(), modeVariable+"="+mode, "GORACE=atexit_sleep_ms=0", mark),
+		Mark: mark, Stdout: out, Stderr: out,
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = p.Stop(within(t, 0)) })

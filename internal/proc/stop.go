@@ -10,7 +10,9 @@ import (
 )
 
 const (
-	pollTime = 20 * time.Millisecond
+	// The time between two looks at what is left grows between these: one costs a walk through the process table.
+	firstLook   = 5 * time.Millisecond
+	longestLook = 100 * time.Millisecond
 	// reapTime bounds the wait after a KILL: a process in an uninterruptible system call, as a hung
 	// GPU driver leaves it, would otherwise hold the stop for ever.
 	reapTime = 2 * time.Second
@@ -37,49 +39,52 @@ func (p *Process) Signal(sig unix.Signal) error {
 // Stop ends the whole group, and who left it: TERM, then KILL for what is left when ctx ends. It returns
 // when the program has been reaped and its descendants are gone.
 func (p *Process) Stop(ctx context.Context) error {
-	if err := p.signalAll(unix.SIGTERM); err != nil {
-		return err
-	}
-	if p.gone(ctx) {
-		return nil
-	}
-	if err := p.signalAll(unix.SIGKILL); err != nil {
+	gone, err := p.end(ctx, unix.SIGTERM)
+	if gone || err != nil {
 		return err
 	}
 	reap, cancel := context.WithTimeout(context.WithoutCancel(ctx), reapTime)
 	defer cancel()
-	if p.gone(reap) {
-		return nil
+	gone, err = p.end(reap, unix.SIGKILL)
+	if gone || err != nil {
+		return err
 	}
 	return fmt.Errorf("process group %d, or who left it, is still there after a KILL", p.Pid())
 }
 
-func (p *Process) signalAll(sig unix.Signal) error {
-	for _, pid := range marked(p.mark, p.Pid()) {
-		_ = unix.Kill(pid, sig) // it may have ended since
+// end sends a signal to everything of the program's, also to what comes to light only when its parent has ended, and
+// waits until nothing is left.
+func (p *Process) end(ctx context.Context, sig unix.Signal) (gone bool, err error) {
+	outside := p.look() // before the signal cuts the links between them
+	if err := p.Signal(sig); err != nil {
+		return false, err
 	}
-	return p.Signal(sig)
-}
-
-// gone waits until the program has been reaped, and nobody of its group or with its mark is left.
-func (p *Process) gone(ctx context.Context) bool {
-	select {
-	case <-p.exited:
-	case <-ctx.Done():
-		return false
-	}
-	for {
-		p.mu.Lock()
-		p.empty = p.empty || !groupAlive(p.Pid())
-		empty := p.empty
-		p.mu.Unlock()
-		if empty && len(marked(p.mark, p.Pid())) == 0 {
-			return true
+	told := map[identity]bool{}
+	exited := p.exited // nil once it has been seen closed
+	for pause := firstLook; ; pause = min(2*pause, longestLook) {
+		for _, id := range outside {
+			if !told[id] {
+				told[id] = true
+				_ = unix.Kill(id.pid, sig) // it may have ended since
+			}
+		}
+		if exited == nil && len(outside) == 0 && p.groupGone() {
+			return true, nil
 		}
 		select {
-		case <-time.After(pollTime):
+		case <-exited:
+			exited, pause = nil, firstLook/2
+		case <-time.After(pause):
 		case <-ctx.Done():
-			return false
+			return false, nil
 		}
+		outside = p.look()
 	}
+}
+
+func (p *Process) groupGone() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.empty = p.empty || !groupAlive(p.Pid())
+	return p.empty
 }
