@@ -8,6 +8,10 @@ type Ready struct {
 	Modifier  bool     // it has a concurrency_modifier, so ask its Concurrency
 	Aggregate bool     // return_aggregate_stream: the result of a stream carries all its chunks
 	Checks    []string // fitness checks that it registered, in order
+
+	// Environ holds the variables of the fitness checks that are set when it is ready, which may differ from those that
+	// it was started with. Only the shim tells; nil from other handlers.
+	Environ map[string]string
 }
 
 // Sink takes what a handler reports while it works on a job.

@@ -47,7 +47,7 @@ var proxies = []string{"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}
 // Environment is what the program's own has to be changed by.
 func (g *Gateway) Environment() []string {
 	// The checks that an SDK brings along have been run by the worker; those of the user's stay on.
-	env := []string{SkipSystem + "=true", SkipGPU + "=true"}
+	env := []string{SkipSystem + "=" + Skip, SkipGPU + "=" + Skip}
 	for _, call := range calls {
 		if rest := g.routes[call.variable]; rest != "" {
 			env = append(env, call.variable+"=http://"+g.addr+rest)
@@ -75,4 +75,5 @@ func (g *Gateway) Mark() string {
 const (
 	SkipSystem = "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS"
 	SkipGPU    = "RUNPOD_SKIP_GPU_CHECK"
+	Skip       = "true"
 )
