@@ -1,0 +1,319 @@
+package program_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/internal/handler/program"
+	"runpodctl-worker/internal/protocol"
+)
+
+const platformKey = "rpa_of_the_tests"
+
+// platformEnv is what a hosted worker finds in its environment. Nobody may call these addresses.
+func platformEnv(extra ...string) []string {
+	const base = "https://platform.invalid/v2/ep-1"
+	return append(os.Environ(), append([]string{
+		"RUNPOD_WEBHOOK_GET_JOB=" + base + "/job-take/$ID?gpu=NVIDIA+L4",
+		"RUNPOD_WEBHOOK_POST_OUTPUT=" + base + "/job-done/$RUNPOD_POD_ID/$ID?gpu=NVIDIA+L4",
+		"RUNPOD_WEBHOOK_POST_STREAM=" + base + "/job-stream/$RUNPOD_POD_ID/$ID?gpu=NVIDIA+L4",
+		"RUNPOD_WEBHOOK_PING=" + base + "/ping/$RUNPOD_POD_ID?gpu=NVIDIA+L4",
+		"RUNPOD_AI_API_KEY=" + platformKey, "RUNPOD_PING_INTERVAL=1000", "HOME=/nonexistent",
+	}, extra...)...)
+}
+
+// official runs a handler with the official SDK, which the worker's package does not hide.
+func official(t *testing.T, text string) *child {
+	t.Helper()
+	return start(t, program.Options{
+		Args: []string{installed(t), "-u", write(t, text)}, Env: platformEnv(), NoShim: true, WorkerID: "w-1",
+	})
+}
+
+const everyKind = `
+import asyncio, os, time, runpod
+async def handler(job):
+    way = job["input"].get("way")
+    if way == "error": return {"error": "bad input", "seen": 1}
+    if way == "raise": raise ValueError("boom")
+    if way == "NaN": return float("nan")
+    if way == "refresh": return {"refresh_worker": True, "last": 1}
+    if way == "progress":
+        runpod.serverless.progress_update(job, "half")
+        while not os.path.exists(job["input"]["seen"]): await asyncio.sleep(0.01)
+    if way == "sleep": await asyncio.sleep(300)
+    if way == "exit": print("last words", flush=True); os._exit(7)
+    return {"id": job["id"], "input": job["input"], "worker": os.environ["RUNPOD_POD_ID"], "more": job.get("webhook")}
+runpod.serverless.start({"handler": handler})
+`
+
+// The official SDK is served without knowing it.
+func TestOfficialSDK(t *testing.T) {
+	t.Parallel()
+	c := official(t, everyKind)
+	require.Contains(t, c.ready.Name, "handler.py (with an SDK of its own)")
+	require.True(t, c.ready.Modifier)
+	require.Nil(t, c.ready.Environ)
+
+	t.Run("job", func(t *testing.T) {
+		out, err := c.Handle(t.Context(), parse(t, `{"id":"j-1","input":{"ü":[1,2.50]},"webhook":"w"}`), &sink{})
+		require.NoError(t, err)
+		require.Equal(t, `{"id": "j-1", "input": {"ü": [1, 2.5]}, "worker": "w-1", "more": "w"}`, string(out.Output))
+		require.Empty(t, out.Error)
+	})
+	t.Run("error", func(t *testing.T) {
+		out, _ := c.do(`{"way":"error"}`)
+		require.Equal(t, "bad input", out.Error)
+		require.Equal(t, `{"seen": 1}`, string(out.Output))
+	})
+	t.Run("exception", func(t *testing.T) {
+		out, _ := c.do(`{"way":"raise"}`)
+		require.Contains(t, out.Error, `"error_message": "boom"`)
+		require.Contains(t, out.Error, `"worker_id": "w-1"`)
+	})
+	t.Run("a result that is no JSON", func(t *testing.T) {
+		out, _ := c.do(`{"way":"NaN"}`)
+		require.Contains(t, out.Error, "NaN and Infinity are not JSON")
+	})
+	t.Run("progress", func(t *testing.T) {
+		seen := filepath.Join(t.TempDir(), "seen")
+		s := &sink{}
+		job := parse(t, `{"id":"j-p","input":{"way":"progress","seen":"`+seen+`"}}`)
+		var out protocol.Outcome
+		var err error
+		var running sync.WaitGroup
+		running.Go(func() { out, err = c.Handle(t.Context(), job, s) })
+		require.Eventually(t, func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return len(s.progress) == 1
+		}, patience, 10*time.Millisecond)
+		require.NoError(t, os.WriteFile(seen, nil, 0o600))
+		running.Wait()
+		require.NoError(t, err)
+		require.Empty(t, out.Error)
+		require.Equal(t, []string{`"half"`}, s.progress)
+	})
+	t.Run("stopped", func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		stopped := errors.New("the platform stops it")
+		time.AfterFunc(500*time.Millisecond, func() { cancel(stopped) })
+		_, err := c.handle(ctx, "j-s", `{"way":"sleep"}`, &sink{})
+		require.ErrorIs(t, err, stopped)
+		out, _ := c.do(`{"way":"next"}`)
+		require.Contains(t, string(out.Output), "next")
+	})
+	t.Run("refresh", func(t *testing.T) {
+		out, _ := c.do(`{"way":"refresh"}`)
+		require.True(t, out.Refresh)
+		require.Equal(t, `{"last": 1}`, string(out.Output))
+	})
+	t.Run("exit", func(t *testing.T) {
+		_, err := c.handle(t.Context(), "j-x", `{"way":"exit"}`, &sink{})
+		require.ErrorContains(t, err, "the program ended (exit code 7); its last lines:")
+		require.ErrorContains(t, err, "last words")
+		<-c.Exited()
+		require.EqualError(t, c.Err(), "the program ended (exit code 7)")
+	})
+}
+
+func TestOfficialStream(t *testing.T) {
+	t.Parallel()
+	c := official(t, `
+import runpod
+def handler(job):
+    for n in range(job["input"]):
+        yield {"n": n}
+runpod.serverless.start({"handler": handler, "return_aggregate_stream": True})
+`)
+	out, s := c.do(`3`)
+	require.Equal(t, []string{`{"n": 0}`, `{"n": 1}`, `{"n": 2}`}, s.chunks)
+	require.Equal(t, `[{"n": 0}, {"n": 1}, {"n": 2}]`, string(out.Output))
+	require.True(t, out.Stream)
+}
+
+// How many jobs it works at is the program's own decision.
+func TestOfficialConcurrency(t *testing.T) {
+	t.Parallel()
+	c := official(t, `
+import asyncio, runpod
+inside, all_in = 0, asyncio.Event()
+async def handler(job):
+    global inside
+    inside += 1
+    if inside == 3: all_in.set()
+    await all_in.wait()
+    return inside
+runpod.serverless.start({"handler": handler, "concurrency_modifier": lambda current: 3})
+`)
+	require.Equal(t, 3, c.Limit())
+	n, err := c.Concurrency(t.Context(), 1)
+	require.NoError(t, err)
+	require.Equal(t, 3, n)
+	var jobs sync.WaitGroup
+	for _, id := range []string{"a", "b", "c"} {
+		jobs.Go(func() {
+			out, err := c.handle(t.Context(), id, "{}", &sink{})
+			if err != nil || string(out.Output) != "3" {
+				t.Errorf("%s: %s %s %v", id, out.Output, out.Error, err)
+			}
+		})
+	}
+	jobs.Wait()
+}
+
+// The SDK that was told to refresh exits by itself; that is the end that its result has announced.
+func TestOfficialRefreshExits(t *testing.T) {
+	t.Parallel()
+	c := official(t, `
+import runpod
+runpod.serverless.start({"handler": lambda job: "last", "refresh_worker": True})
+print("start returned", flush=True)
+`)
+	out, _ := c.do("{}")
+	require.True(t, out.Refresh)
+	c.shows("start returned")
+	select {
+	case <-c.Exited():
+		require.Fail(t, "the end was told as a crash", c.Err())
+	case <-time.After(time.Second):
+	}
+	c.stop()
+	<-c.Exited()
+	var exit *program.ExitError
+	require.ErrorAs(t, c.Err(), &exit)
+	require.Zero(t, exit.State)
+}
+
+func TestOfficialCheckFails(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"python":   {"-u"},
+		"a script": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := write(t, `
+import runpod
+@runpod.serverless.register_fitness_check
+def check_model(): raise RuntimeError("no model")
+runpod.serverless.start({"handler": lambda job: 1})
+`)
+			command := append([]string{installed(t)}, append(args, file)...)
+			if args == nil {
+				command = []string{"bash", "-c", `"$0" "$1"; sleep 300`, installed(t), file}
+			}
+			o, out := options(t, program.Options{Args: command, Env: platformEnv(), NoShim: true, WorkerID: "w-1"})
+			_, err := program.New(o).Start(t.Context())
+			var unhealthy *program.UnhealthyError
+			require.ErrorAs(t, err, &unhealthy, out)
+			require.Equal(t, "check_model", unhealthy.Check)
+			require.Equal(t, "RuntimeError: no model", unhealthy.Reason)
+			require.Contains(t, out.String(), "Running 1 fitness check(s)...")
+		})
+	}
+}
+
+// The SDK would hold its calls for a minute and more; here it is let go at once.
+func TestOfficialStopsAtOnce(t *testing.T) {
+	t.Parallel()
+	c := official(t, everyKind)
+	begin := time.Now()
+	c.stop()
+	require.Less(t, time.Since(begin), 15*time.Second, "held calls kept the program")
+	var exit *program.ExitError
+	require.ErrorAs(t, c.Err(), &exit)
+	require.Zero(t, exit.State, "it ended by itself")
+}
+
+// Who does not come to the shim, comes to the gateway.
+func TestWhatTheShimMisses(t *testing.T) {
+	t.Parallel()
+	python := installed(t)
+	file := write(t, `
+import runpod, runpod.serverless
+def handler(job): return hasattr(runpod, "_worker")
+runpod.serverless.start({"handler": handler})
+`)
+	for _, tt := range []struct {
+		name, output string
+		args         []string
+	}{
+		{"the shim is first", "true", []string{python, file}},
+		{"isolated", "false", []string{python, "-I", file}},
+		{"without environment", "false", []string{python, "-E", file}},
+		{"PYTHONPATH overwritten", "false", []string{"bash", "-c", `PYTHONPATH=/x "$0" "$1"`, python, file}},
+		{"a server beside it", "false", []string{"bash", "-c", `"$0" -m http.server 0 --bind 127.0.0.1 & PYTHONPATH= "$0" "$1"; kill $!`, python, file}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := start(t, program.Options{Args: tt.args, Env: platformEnv(), WorkerID: "w-1"})
+			out, _ := c.do("{}")
+			require.Equal(t, tt.output, string(out.Output))
+		})
+	}
+}
+
+// A worker needs no SDK at all.
+func TestShellWorker(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"curl", "jq"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			if os.Getenv("CI") == "true" {
+				t.Fatal(err)
+			}
+			t.Skip(err)
+		}
+	}
+	script, err := filepath.Abs("../../../test/handlers/worker.sh")
+	require.NoError(t, err)
+	c := start(t, program.Options{Args: []string{"bash", script}, Env: platformEnv("http_proxy=http://127.0.0.1:9"), WorkerID: "w-1"})
+	out, _ := c.do(`{"name":"you"}`)
+	require.JSONEq(t, `{"hello":"you"}`, string(out.Output))
+	out, _ = c.do(`{}`)
+	require.Equal(t, "no name given", out.Error)
+}
+
+func parse(t *testing.T, raw string) protocol.Job {
+	t.Helper()
+	job, err := protocol.ParseJob([]byte(raw))
+	require.NoError(t, err)
+	return job
+}
+
+// What a program that starts in vain could have done is said by the doors that were open to it.
+func TestStartInVainWithAGateway(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, script, want string
+		noShim             bool
+	}{
+		{"waits", "sleep 60", "used neither way to its jobs yet", false},
+		{"waits, without the shim", "sleep 60", "has not asked for a job yet", true},
+		{"ends, without the shim", "true", "the program ended (exit code 0) before it asked for a job", true},
+		{"no runpod, without the shim", "python3 -S -c 'import runpod'", "its Python needs one: pip install runpod", true},
+		{"no runpod", "python3 -I -S -c 'import runpod'", "hide the worker's runpod package from it, and its Python has none", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o, _ := options(t, program.Options{Args: []string{"bash", "-c", tt.script}, Env: platformEnv(), NoShim: tt.noShim})
+			ctx := t.Context()
+			if strings.HasPrefix(tt.name, "waits") {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, 500*time.Millisecond)
+				defer cancel()
+			}
+			_, err := program.New(o).Start(ctx)
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
