@@ -44,7 +44,8 @@ func (p *Program) leaves() bool {
 	}
 	select {
 	case <-p.proc.Exited():
-		return p.proc.State() == proc.State{}
+		state := p.proc.State()
+		return state.Code == 0 && state.Signal == 0 && state.Err == nil
 	default:
 		return false
 	}

@@ -157,6 +157,10 @@ func (g *Gateway) Close() {
 		_ = g.server.Close() // whoever still reads or writes has had his time
 	}
 	g.serves.Wait()
+	g.endJobs()
+}
+
+func (g *Gateway) endJobs() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true

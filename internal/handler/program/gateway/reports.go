@@ -10,7 +10,7 @@ import (
 
 // refusedResult fails a job whose result makes no sense: its SDK does not post another one.
 const refusedResult = "the program's result was refused, as the platform would refuse it: a result is a JSON object with " +
-	`"output", or with an "error" that is text; NaN and Infinity are not JSON`
+	`"output", or with an "error" that is text, of at most 64 MiB; NaN and Infinity are not JSON`
 
 // Done implements server.Backend.
 func (g *Gateway) Done(ctx context.Context, _, id string, d server.Done) error {
