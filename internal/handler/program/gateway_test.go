@@ -3,6 +3,7 @@ package program_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -281,6 +282,102 @@ func TestShellWorker(t *testing.T) {
 	require.JSONEq(t, `{"hello":"you"}`, string(out.Output))
 	out, _ = c.do(`{}`)
 	require.Equal(t, "no name given", out.Error)
+}
+
+// Where the shim cannot be set up, or is not wanted, the gateway has to do.
+func TestWithoutTheShim(t *testing.T) {
+	t.Parallel()
+	absent := filepath.Join(t.TempDir(), "absent")
+	script, err := filepath.Abs("../../../test/handlers/worker.sh")
+	require.NoError(t, err)
+	run := program.Options{Args: []string{"bash", script}, Env: platformEnv(), WorkerID: "w-1"}
+	t.Run("falls back", func(t *testing.T) {
+		o, out := options(t, run)
+		o.Log = slog.New(slog.NewTextHandler(out, nil))
+		p := program.New(o).WithoutPlace(absent)
+		_, err := p.Start(t.Context())
+		require.NoError(t, err)
+		c := &child{p, t, protocol.Ready{}, out}
+		defer c.stop()
+		result, _ := c.do(`{"name":"you"}`)
+		require.JSONEq(t, `{"hello":"you"}`, string(result.Output))
+		require.Contains(t, out.String(), "level=WARN")
+		require.Contains(t, out.String(), "the Python shim cannot be set up")
+	})
+	t.Run("nor the gateway", func(t *testing.T) {
+		o, _ := options(t, program.Options{Args: run.Args})
+		_, err := program.New(o).WithoutPlace(absent).Start(t.Context())
+		var setup *program.SetupError
+		require.ErrorAs(t, err, &setup)
+	})
+	t.Run("not wanted, and no platform", func(t *testing.T) {
+		o, _ := options(t, program.Options{Args: run.Args, NoShim: true})
+		_, err := program.New(o).Start(t.Context())
+		require.ErrorContains(t, err, "$RUNPOD_WEBHOOK_GET_JOB for its jobs, which is not set")
+	})
+	t.Run("the environment is the program's own", func(t *testing.T) {
+		c := start(t, program.Options{Args: []string{"bash", "-c", `env | sort; exec bash "$0"`, script}, Env: platformEnv("PYTHONPATH=/mine"), NoShim: true, WorkerID: "w-1"})
+		for _, line := range []string{
+			"PYTHONPATH=/mine\n", "PYTHONUNBUFFERED=1\n", "RUNPOD_POD_ID=w-1\n", "RUNPOD_AI_API_KEY=" + platformKey + "\n",
+			"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true\n", "RUNPOD_SKIP_GPU_CHECK=true\n", "/v2/ep-1/job-take/$ID?gpu=NVIDIA+L4\n",
+		} {
+			c.shows(line)
+		}
+		require.NotContains(t, c.out.String(), "RUNPOD_SKIP_FITNESS_CHECKS")
+		require.NotContains(t, c.out.String(), "RUNPODCTL_WORKER_SOCKET")
+		require.NotContains(t, c.out.String(), "platform.invalid")
+	})
+}
+
+// A program may set what the fitness checks go by while it loads.
+func TestLateThresholds(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, code string
+		env        []string
+		want       map[string]string
+	}{
+		{"none", "", platformEnv(), map[string]string{}},
+		{"without a platform", "", nil, map[string]string{}},
+		{"of the environment", "", platformEnv("RUNPOD_MIN_MEMORY_GB=8"), map[string]string{"RUNPOD_MIN_MEMORY_GB": "8"}},
+		{"set late", `os.environ["RUNPOD_MIN_DISK_PERCENT"] = "20"`, platformEnv("RUNPOD_MIN_DISK_PERCENT=5"), map[string]string{"RUNPOD_MIN_DISK_PERCENT": "20"}},
+		{"taken away", `del os.environ["RUNPOD_GPU_TEST_TIMEOUT"]`, platformEnv("RUNPOD_GPU_TEST_TIMEOUT=5"), map[string]string{}},
+		{"a switch of the user's", "", platformEnv("RUNPOD_SKIP_GPU_CHECK=1"), map[string]string{"RUNPOD_SKIP_GPU_CHECK": "1"}},
+		{"a switch set late", `os.environ["RUNPOD_SKIP_GPU_CHECK"] = "0"`, platformEnv(), map[string]string{"RUNPOD_SKIP_GPU_CHECK": "0"}},
+		{"all checks off", `os.environ["RUNPOD_SKIP_FITNESS_CHECKS"] = "yes"`, platformEnv(), map[string]string{"RUNPOD_SKIP_FITNESS_CHECKS": "yes"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := start(t, program.Options{
+				Args: []string{"python3", "-c", "import os\n" + tt.code + hello}, Env: tt.env,
+			})
+			require.Equal(t, tt.want, c.ready.Environ)
+		})
+	}
+}
+
+// A start script goes on when its Python has died: that costs the job, and nothing else.
+func TestSDKDiesBelowAScript(t *testing.T) {
+	t.Parallel()
+	python, file := installed(t), write(t, everyKind)
+	t.Run("and is started again", func(t *testing.T) {
+		t.Parallel()
+		c := start(t, program.Options{
+			Args: []string{"bash", "-c", `while true; do "$0" -u "$1"; done`, python, file}, Env: platformEnv(), NoShim: true, WorkerID: "w-1",
+		})
+		_, err := c.handle(t.Context(), "j-1", `{"way":"exit"}`, &sink{})
+		require.Error(t, err)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		out, _ := c.do(`{"way":"well"}`)
+		require.Contains(t, string(out.Output), "well")
+	})
+	t.Run("for good", func(t *testing.T) {
+		t.Parallel()
+		c := start(t, program.Options{
+			Args: []string{"bash", "-c", `"$0" -u "$1"; sleep 300`, python, file}, Env: platformEnv(), NoShim: true, WorkerID: "w-1",
+		})
+		_, err := c.handle(t.Context(), "j-1", `{"way":"exit"}`, &sink{})
+		require.ErrorContains(t, err, "the program's process that had the job is gone")
+	})
 }
 
 func parse(t *testing.T, raw string) protocol.Job {

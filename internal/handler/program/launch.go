@@ -74,7 +74,7 @@ func (p *Program) openGateway() error {
 }
 
 func (p *Program) openShim() error {
-	doors, err := unpack()
+	doors, err := unpack(p.places)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ type Program struct {
 	opts Options
 	log  *slog.Logger
 
+	places   []string         // for the shim
 	env      []string         // the program's, without what the doors need
 	doors    *doors           // nil without the shim, as is listener
 	gateway  *gateway.Gateway // nil where the environment names no platform
@@ -78,7 +79,7 @@ type Program struct {
 // New prepares a program; Start runs it.
 func New(o Options) *Program {
 	p := &Program{
-		opts: o, log: o.Log,
+		opts: o, log: o.Log, places: places(),
 		ready: make(chan hello, 1), resized: make(chan struct{}, 1),
 		broken: make(chan struct{}), noted: make(chan struct{}), exited: make(chan struct{}), stopping: make(chan struct{}),
 		conns: map[*conn]bool{},

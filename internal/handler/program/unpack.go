@@ -31,10 +31,15 @@ type doors struct {
 	held *os.File // the lock on it; nil where there are none
 }
 
-// unpack writes the shim to a directory that only this user can enter.
-func unpack() (*doors, error) {
+// places are where the shim can be written to. A read-only root often leaves the last one.
+func places() []string {
+	return slices.Compact([]string{os.TempDir(), "/tmp", "/dev/shm"})
+}
+
+// unpack writes the shim to a directory that only this user can enter, below the first place that allows it.
+func unpack(places []string) (*doors, error) {
 	var errs []error
-	for _, base := range slices.Compact([]string{os.TempDir(), "/tmp", "/dev/shm"}) { // a read-only root often leaves the last one
+	for _, base := range places {
 		d, err := unpackBelow(base)
 		if err == nil {
 			return d, nil

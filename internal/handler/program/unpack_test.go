@@ -33,7 +33,7 @@ func TestUnpack(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 	t.Run("only sources", func(t *testing.T) {
-		d, err := unpack()
+		d, err := unpack(places())
 		require.NoError(t, err)
 		defer d.remove()
 		require.FileExists(t, filepath.Join(d.dir, "shim", "runpod", "__init__.py"))
