@@ -277,6 +277,13 @@ func TestShellWorker(t *testing.T) {
 	}
 	script, err := filepath.Abs("../../../test/handlers/worker.sh")
 	require.NoError(t, err)
+	text, err := os.ReadFile(script)
+	require.NoError(t, err)
+	docs, err := os.ReadFile("../../../docs/handlers.md")
+	require.NoError(t, err)
+	_, worker, _ := strings.Cut(string(text), "set -u\n\n")
+	require.Contains(t, string(docs), "```bash\n"+worker+"```\n", "the page shows this script")
+
 	c := start(t, program.Options{Args: []string{"bash", script}, Env: platformEnv("http_proxy=http://127.0.0.1:9"), WorkerID: "w-1"})
 	out, _ := c.do(`{"name":"you"}`)
 	require.JSONEq(t, `{"hello":"you"}`, string(out.Output))

@@ -32,6 +32,9 @@ type Options struct {
 	// How long calls are held when there is nothing to answer.
 	TakeHold time.Duration // job-take (5s)
 	StopHold time.Duration // job-stop (25s)
+	// ReadTime is how long the program may take to read an answer. A job that it has not read by then goes back to the
+	// queue (1m).
+	ReadTime time.Duration
 
 	// Resized, if there is one, is called when Limit has changed.
 	Resized func()
@@ -89,6 +92,7 @@ func New(o Options) *Gateway {
 	}
 	o.TakeHold = cmp.Or(o.TakeHold, 5*time.Second)
 	o.StopHold = cmp.Or(o.StopHold, 25*time.Second)
+	o.ReadTime = cmp.Or(o.ReadTime, time.Minute)
 	g := &Gateway{
 		opts: o, log: o.Log, routes: routes, keys: readKeys(o.Lookup),
 		asked: make(chan struct{}), more: make(chan struct{}),

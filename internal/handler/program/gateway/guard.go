@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// answerTime is how long the program may take to read an answer. A job that it does not fetch goes back to the queue.
-const answerTime = time.Minute
-
 // keys are what a program may send as its Authorization. Other users of this machine can reach the port as well.
 type keys struct {
 	main   string // of its environment; empty: anything will do
@@ -64,12 +61,22 @@ func (g *Gateway) guard(next http.Handler) http.Handler {
 			return
 		}
 		g.keys.admit(r)
-		// It fails only where there is no connection to set it for.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(g.opts.TakeHold + g.opts.StopHold + answerTime))
+		g.setDeadline(w, r)
 		c := caller{
 			official: strings.HasPrefix(r.UserAgent(), "RunPod-Python-SDK/"),
 			idle:     strings.Contains(r.RequestURI, "job_in_progress=0"),
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, c)))
 	})
+}
+
+// setDeadline bounds the answer of a call that may bring a job. A report may be held up for as long as the platform is
+// out of reach, and the connection remembers the limit of the call before.
+func (g *Gateway) setDeadline(w http.ResponseWriter, r *http.Request) {
+	var deadline time.Time
+	if r.Method == http.MethodGet {
+		deadline = time.Now().Add(max(g.opts.TakeHold, g.opts.StopHold) + g.opts.ReadTime)
+	}
+	// It fails only where there is no connection to set it for.
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 }

@@ -139,9 +139,15 @@ func TestCallsOverHTTP(t *testing.T) {
 	})
 	t.Run("a forgotten job", func(t *testing.T) {
 		a := s.taken("a")
-		status, _ := s.call("GET", "/v2/ep/job-take/w?job_in_progress=0", "", "User-Agent", "RunPod-Python-SDK/1.12.0 (Linux)")
-		require.Equal(t, http.StatusNoContent, status)
-		<-a.over
+		for over := false; !over; {
+			status, _ := s.call("GET", "/v2/ep/job-take/w?job_in_progress=0", "", "User-Agent", "RunPod-Python-SDK/1.12.0 (Linux)")
+			require.Equal(t, http.StatusNoContent, status)
+			select {
+			case <-a.over:
+				over = true
+			default:
+			}
+		}
 		require.ErrorIs(t, a.err, errForgotten)
 	})
 	t.Run("a large job and a large result", func(t *testing.T) {
@@ -192,6 +198,38 @@ func TestHostileCalls(t *testing.T) {
 			require.Equal(t, tt.fails == "", string(a.out.Output) == `"well"`)
 		})
 	}
+}
+
+// Who asks for a job and does not read it has not taken it.
+func TestSlowReader(t *testing.T) {
+	g := New(Options{
+		Lookup: environment(nil), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		TakeHold: 50 * time.Millisecond, StopHold: 50 * time.Millisecond, ReadTime: 200 * time.Millisecond,
+	})
+	require.NoError(t, g.Open())
+	defer g.Close()
+	large := protocol.Job{ID: "a", Raw: []byte(`{"id":"a","input":"` + strings.Repeat("x", 30<<20) + `"}`)}
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	over := make(chan error)
+	go func() {
+		_, err := g.Handle(ctx, large, &sink{})
+		over <- err
+	}()
+	require.Eventually(t, func() bool { _, n := g.ahead(); return n > 0 }, patience, time.Millisecond)
+	slow, err := net.Dial("tcp", g.addr)
+	require.NoError(t, err)
+	defer slow.Close()
+	_, err = slow.Write([]byte("GET /job-take/w HTTP/1.1\r\nHost: " + g.addr + "\r\n\r\n"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		j := g.jobs["a"]
+		return j != nil && !j.since.IsZero() && !j.taken && len(g.queue) == 1
+	}, patience, time.Millisecond, "it did not go back")
+	cancel(stopped)
+	require.ErrorIs(t, <-over, stopped, "nobody has to be asked for it")
 }
 
 // Who breaks off in the middle of a post has not posted anything.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -19,10 +20,11 @@ type job struct {
 	err error
 
 	// What follows is guarded by the gateway.
-	taken   bool  // the program has it
-	stopped error // why the worker wants it back
-	told    bool  // and the program has been told so
-	lost    bool  // an item of its stream was not handed on
+	taken   bool      // the program has it …
+	since   time.Time // … from then on
+	stopped error     // why the worker wants it back
+	told    bool      // and the program has been told so
+	lost    bool      // an item of its stream was not handed on
 
 	reports sync.Mutex // keeps reports in order, and none after the end
 	over    bool

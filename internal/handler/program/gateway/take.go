@@ -18,6 +18,8 @@ const (
 	maxLimit = 1024
 	// gatherTime is how long a call for several jobs waits for the others once it has got one.
 	gatherTime = 5 * time.Millisecond
+	// beginTime is how long the official SDK, in some of its versions, may have a job before it says so.
+	beginTime = 3 * time.Second
 	// releasedHold keeps a program that ignores the end from asking without a pause.
 	releasedHold = 100 * time.Millisecond
 )
@@ -70,9 +72,7 @@ func (g *Gateway) ask(c caller, n int) {
 	}
 	g.wanted += n
 	if c.official && c.idle && !g.vigil.several {
-		for _, j := range g.taken() {
-			g.giveUp(j, errForgotten)
-		}
+		g.forget()
 	}
 	select {
 	case <-g.asked:
@@ -80,6 +80,15 @@ func (g *Gateway) ask(c caller, n int) {
 		close(g.asked)
 	}
 	g.update()
+}
+
+// forget ends the jobs of a program that works on nothing, as it says. The lock is held.
+func (g *Gateway) forget() {
+	for _, j := range g.taken() {
+		if time.Since(j.since) >= beginTime {
+			g.giveUp(j, errForgotten)
+		}
+	}
 }
 
 // asksNoMore notes the end of one.
@@ -112,7 +121,7 @@ func (g *Gateway) fetch(ctx context.Context, n int) []json.RawMessage {
 	}
 	objects := make([]json.RawMessage, min(n, len(g.queue)))
 	for i := range objects {
-		g.queue[i].taken = true
+		g.queue[i].taken, g.queue[i].since = true, time.Now()
 		objects[i] = g.queue[i].Raw
 	}
 	g.queue = slices.Delete(g.queue, 0, len(objects))

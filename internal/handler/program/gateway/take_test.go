@@ -128,25 +128,26 @@ func TestForgottenJobs(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		next      caller
+		after     time.Duration
 		beside    bool // another process asks as well
 		forgotten bool
 	}{
-		{"by a new process", sdkIdle, false, true},
-		{"busy with it", sdkBusy, false, false},
-		{"somebody else's way of asking", other, false, false},
-		{"one of two processes", sdkIdle, true, false},
+		{"by a new process", sdkIdle, beginTime, false, true},
+		{"about to begin", sdkIdle, beginTime - 1, false, false},
+		{"busy with it", sdkBusy, beginTime, false, false},
+		{"somebody else's way of asking", other, beginTime, false, false},
+		{"one of two processes", sdkIdle, beginTime, true, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			within(t, func(r *rig) {
 				a := r.handle("a")
+				r.take(sdkIdle, 1, "a")
+				time.Sleep(tt.after)
 				if tt.beside {
-					r.take(sdkIdle, 1, "a")
 					ctx, cancel := r.as(sdkBusy)
 					defer cancel()
 					go func() { _, _ = r.Take(ctx, "w", 1) }()
 					synctest.Wait()
-				} else {
-					r.take(sdkIdle, 1, "a")
 				}
 				r.take(tt.next, 1)
 				require.Equal(t, !tt.forgotten, r.running(a))
