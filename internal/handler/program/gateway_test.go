@@ -188,7 +188,8 @@ print("start returned", flush=True)
 		require.Fail(t, "the end was told as a crash", c.Err())
 	case <-time.After(time.Second):
 	}
-	c.stop()
+	_, err := c.handle(t.Context(), "late", "{}", &sink{})
+	require.ErrorContains(t, err, "the program ended (exit code 0)")
 	<-c.Exited()
 	var exit *program.ExitError
 	require.ErrorAs(t, c.Err(), &exit)

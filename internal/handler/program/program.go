@@ -50,10 +50,11 @@ type Program struct {
 	ready     chan hello    // the first hello, with both connections in place
 	resized   chan struct{} // holds a word when Limit may have changed
 	broken    chan struct{} // closed when the program cannot be reached any more
-	noted     chan struct{} // closed when err is final
+	missed    chan struct{} // closed when a job came for a program that had ended
 	exited    chan struct{}
 	stopping  chan struct{} // closed by Stop
 	breakOnce sync.Once
+	missOnce  sync.Once
 	stopOnce  sync.Once
 	stopErr   error
 
@@ -68,7 +69,7 @@ type Program struct {
 	pid     int // of the process that said hello, which may be far below the one that was started
 	local   bool
 	fault   error // why the program had to be ended
-	err     error // final once noted is closed
+	err     error // final once exited is closed
 	calls   map[uint32]*call
 	byID    map[string]*call
 	asks    map[uint32]chan []byte
@@ -81,7 +82,7 @@ func New(o Options) *Program {
 	p := &Program{
 		opts: o, log: o.Log, places: places(),
 		ready: make(chan hello, 1), resized: make(chan struct{}, 1),
-		broken: make(chan struct{}), noted: make(chan struct{}), exited: make(chan struct{}), stopping: make(chan struct{}),
+		broken: make(chan struct{}), missed: make(chan struct{}), exited: make(chan struct{}), stopping: make(chan struct{}),
 		conns: map[*conn]bool{},
 		calls: map[uint32]*call{},
 		byID:  map[string]*call{},

@@ -40,9 +40,10 @@ func (p *Program) throughGateway() protocol.Ready {
 // handleThroughGateway runs a job that the program has to take.
 func (p *Program) handleThroughGateway(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
 	out, err := p.gateway.Handle(ctx, job, sink)
-	if errors.Is(err, gateway.ErrClosed) {
-		<-p.noted
-		err = withLastLines(p.Err())
+	if !errors.Is(err, gateway.ErrClosed) {
+		return out, err
 	}
-	return out, err
+	p.missOnce.Do(func() { close(p.missed) })
+	<-p.exited
+	return out, withLastLines(p.Err())
 }

@@ -29,9 +29,11 @@ func (p *Program) watch() {
 	p.mu.Lock()
 	p.err = p.reason()
 	p.mu.Unlock()
-	close(p.noted)
 	if p.leaves() {
-		<-p.stopping
+		select { // nobody misses it yet
+		case <-p.stopping:
+		case <-p.missed:
+		}
 	}
 	close(p.exited)
 }

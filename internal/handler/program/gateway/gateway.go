@@ -73,6 +73,7 @@ type Gateway struct {
 	mu        sync.Mutex
 	serving   bool // the program has come here for its jobs
 	closed    bool
+	owed      bool            // jobs were left when it was closed
 	refreshed bool            // a result asked for a fresh worker
 	limit     int             // as it was last told
 	jobs      map[string]*job // by id, waiting and taken
@@ -144,11 +145,11 @@ func (g *Gateway) Serve() {
 // Release answers the calls that are held, so that a program which waits for them can end.
 func (g *Gateway) Release() { g.endLife() }
 
-// Leaves reports whether the program may end by itself: it has asked for a fresh worker, and owes nothing.
+// Leaves reports of a program that has ended whether it had said so: it asked for a fresh worker, and owed nothing.
 func (g *Gateway) Leaves() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.refreshed && len(g.jobs) == 0
+	return g.refreshed && !g.owed
 }
 
 // Close ends the service. Reports that the program had made when it ended still count; jobs that it owes one end with
@@ -167,7 +168,7 @@ func (g *Gateway) Close() {
 func (g *Gateway) endJobs() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closed = true
+	g.closed, g.owed = true, g.owed || len(g.jobs) > 0
 	for _, j := range g.jobs {
 		g.giveUp(j, ErrClosed)
 	}

@@ -262,6 +262,7 @@ func TestClose(t *testing.T) {
 		closing.Go(s.Close)
 	}
 	closing.Wait()
+	require.False(t, s.Leaves())
 	for _, h := range []*handled{a, b} {
 		<-h.over
 		require.ErrorIs(t, h.err, ErrClosed)
