@@ -172,28 +172,60 @@ runpod.serverless.start({"handler": handler, "concurrency_modifier": lambda curr
 	jobs.Wait()
 }
 
-// The SDK that was told to refresh exits by itself; that is the end that its result has announced.
-func TestOfficialRefreshExits(t *testing.T) {
+// A program whose result asked for a fresh worker may exit by itself; that is the end that it has announced.
+func TestRefreshExits(t *testing.T) {
 	t.Parallel()
-	c := official(t, `
-import runpod
-runpod.serverless.start({"handler": lambda job: "last", "refresh_worker": True})
-print("start returned", flush=True)
-`)
-	out, _ := c.do("{}")
-	require.True(t, out.Refresh)
-	c.shows("start returned")
-	select {
-	case <-c.Exited():
-		require.Fail(t, "the end was told as a crash", c.Err())
-	case <-time.After(time.Second):
+	const once = `
+url() { local filled=${1//\$RUNPOD_POD_ID/$RUNPOD_POD_ID}; echo "${filled//\$ID/$2}"; }
+until job=$(curl -sf -H "Authorization: $RUNPOD_AI_API_KEY" "$(url "$RUNPOD_WEBHOOK_GET_JOB" w)") && [ -n "$job" ]; do :; done
+curl -sf -H "Authorization: $RUNPOD_AI_API_KEY" -d '{"output":"last","stopPod":true}' "$(url "$RUNPOD_WEBHOOK_POST_OUTPUT" j-1)"
+echo bye
+`
+	begin := func(t *testing.T, end string) *child {
+		t.Helper()
+		needs(t, "curl")
+		c := start(t, program.Options{Args: []string{"bash", "-c", once + end}, Env: platformEnv(), WorkerID: "w-1"})
+		out, err := c.handle(t.Context(), "j-1", "{}", &sink{})
+		require.NoError(t, err)
+		require.True(t, out.Refresh)
+		c.shows("bye")
+		return c
 	}
-	_, err := c.handle(t.Context(), "late", "{}", &sink{})
-	require.ErrorContains(t, err, "the program ended (exit code 0)")
-	<-c.Exited()
-	var exit *program.ExitError
-	require.ErrorAs(t, c.Err(), &exit)
-	require.Zero(t, exit.State)
+	t.Run("and is stopped", func(t *testing.T) {
+		c := begin(t, "exit 0")
+		select {
+		case <-c.Exited():
+			require.Fail(t, "the end was told as a crash", c.Err())
+		case <-time.After(time.Second):
+		}
+		c.stop()
+		<-c.Exited()
+	})
+	t.Run("and is missed", func(t *testing.T) {
+		c := begin(t, "exit 0")
+		_, err := c.handle(t.Context(), "late", "{}", &sink{})
+		require.ErrorContains(t, err, "the program ended (exit code 0)")
+		<-c.Exited()
+	})
+	t.Run("with a failure", func(t *testing.T) {
+		c := begin(t, "exit 3")
+		<-c.Exited()
+		require.EqualError(t, c.Err(), "the program ended (exit code 3)")
+	})
+}
+
+// needs skips a test whose tool is not installed, but never where everything must be.
+func needs(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		_, err := exec.LookPath(tool)
+		if err != nil && os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		if err != nil {
+			t.Skip(err)
+		}
+	}
 }
 
 func TestOfficialCheckFails(t *testing.T) {
@@ -268,14 +300,7 @@ runpod.serverless.start({"handler": handler})
 // A worker needs no SDK at all.
 func TestShellWorker(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"curl", "jq"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatal(err)
-			}
-			t.Skip(err)
-		}
-	}
+	needs(t, "curl", "jq")
 	script, err := filepath.Abs("../../../test/handlers/worker.sh")
 	require.NoError(t, err)
 	text, err := os.ReadFile(script)
@@ -295,6 +320,7 @@ func TestShellWorker(t *testing.T) {
 // Where the shim cannot be set up, or is not wanted, the gateway has to do.
 func TestWithoutTheShim(t *testing.T) {
 	t.Parallel()
+	needs(t, "curl", "jq")
 	absent := filepath.Join(t.TempDir(), "absent")
 	script, err := filepath.Abs("../../../test/handlers/worker.sh")
 	require.NoError(t, err)
