@@ -15,6 +15,7 @@ func (p *Program) act(f frame) error {
 	}
 	if f.kind == kindAsync {
 		p.async.Store(true)
+		p.resize()
 		return nil
 	}
 	p.mu.Lock()

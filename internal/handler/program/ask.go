@@ -7,8 +7,12 @@ import (
 	"strconv"
 )
 
-// Concurrency asks the program's concurrency_modifier for the wanted number of parallel jobs.
+// Concurrency asks the program's concurrency_modifier for the wanted number of parallel jobs. A program behind the
+// gateway has said it with its calls for jobs.
 func (p *Program) Concurrency(ctx context.Context, current int) (int, error) {
+	if p.servedByGateway() {
+		return p.gateway.Limit(), nil
+	}
 	var answer struct{ Value, Error string }
 	if err := p.ask(ctx, kindModifier, strconv.Itoa(current), &answer); err != nil {
 		return 0, fmt.Errorf("concurrency_modifier: %w", err)

@@ -40,6 +40,9 @@ func (c *call) end() {
 // Handle runs one job in the program. An outcome that came although ctx was cancelled is returned
 // all the same if it is whole: the handler did finish.
 func (p *Program) Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+	if p.servedByGateway() {
+		return p.handleThroughGateway(ctx, job, sink)
+	}
 	c := &call{id: job.ID, sink: sink, chunks: make(chan json.RawMessage, window), done: make(chan struct{})}
 	number, data, err := p.enter(c)
 	if err != nil {

@@ -12,10 +12,12 @@ import (
 type ExitError struct {
 	State  proc.State
 	Early  bool     // it ended before it called start()
-	Hidden bool     // it was early because it could not see the shim
+	Hidden bool     // it was early because it found no runpod package
 	Local  bool     // it ran one job by itself, for its own --test_input
 	Fault  error    // what it did that made an end necessary
 	Tail   []string // the last lines of its output
+
+	shim, gateway bool // the doors that were open to it
 }
 
 func (e *ExitError) Error() string {
@@ -25,8 +27,14 @@ func (e *ExitError) Error() string {
 		text += " because " + e.Fault.Error()
 	case e.Local:
 		text += " after the job of its own --test_input"
+	case e.Hidden && !e.shim:
+		text += " since it did not find runpod: without the worker's own package its Python needs one: pip install runpod"
+	case e.Hidden && e.gateway:
+		text += " since it did not find runpod: " + hides + ", and its Python has none of its own: pip install runpod"
 	case e.Hidden:
 		text += " since it did not find runpod: " + hides
+	case e.Early && !e.shim:
+		text += " before it asked for a job"
 	case e.Early && e.State.Code == 0:
 		text += ` before it called runpod.serverless.start(): end the file with ` +
 			`runpod.serverless.start({"handler": handler}), or name the function as in --handler handler.py:handler`
@@ -38,6 +46,9 @@ func (e *ExitError) Error() string {
 
 // hides is why a program may not come to the shim.
 const hides = "python -I and -E, or a script that overwrites PYTHONPATH, hide the worker's runpod package from it"
+
+// Unwrap is the fault: a program that said that it is unhealthy ended for an *UnhealthyError.
+func (e *ExitError) Unwrap() error { return e.Fault }
 
 // Report is the message with the last lines of the program's output.
 func (e *ExitError) Report() string {
@@ -72,6 +83,7 @@ func (p *Program) reason() error {
 	missed := func(line string) bool { return strings.HasSuffix(line, "No module named 'runpod'") }
 	return &ExitError{
 		State: p.proc.State(), Early: !p.claimed, Local: p.local, Fault: p.fault, Tail: tail,
-		Hidden: !p.doors.found() && slices.ContainsFunc(tail, missed),
+		Hidden: !p.claimed && !p.doors.found() && slices.ContainsFunc(tail, missed),
+		shim:   p.doors != nil, gateway: p.gateway != nil,
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"runpodctl-worker/internal/handler/program/gateway"
 	"runpodctl-worker/internal/protocol"
 )
 
@@ -23,13 +24,33 @@ type hello struct {
 	Modifier  bool     `json:"modifier"`
 	Aggregate bool     `json:"aggregate"`
 	Checks    []string `json:"checks"`
+
+	Environ map[string]string `json:"environ"` // the variables of the fitness checks, as they are by now
 }
 
-func (h hello) ready() protocol.Ready {
+func (p *Program) readyFor(h hello) protocol.Ready {
 	return protocol.Ready{
 		Name:     fmt.Sprintf("%s (python %s, %s)", h.Name, h.Python, h.Kind),
 		Modifier: h.Modifier, Aggregate: h.Aggregate, Checks: h.Checks,
+		Environ: p.withoutOurs(h.Environ),
 	}
+}
+
+// withoutOurs undoes what the gateway put into the program's environment for an SDK.
+func (p *Program) withoutOurs(environ map[string]string) map[string]string {
+	if p.gateway == nil {
+		return environ
+	}
+	for _, name := range []string{gateway.SkipSystem, gateway.SkipGPU} {
+		switch before := lookup(p.env, name); {
+		case environ[name] != gateway.Skip: // the program has set it itself
+		case before == "":
+			delete(environ, name)
+		default:
+			environ[name] = before
+		}
+	}
+	return environ
 }
 
 // welcome is the answer to the first hello.

@@ -1,5 +1,6 @@
-// Package program runs a user's program as the handler of a worker. It is started once, unmodified;
-// a small Python package that comes first on its module path answers for runpod.serverless.start().
+// Package program runs a user's program as the handler of a worker. It is started once, unmodified, and whichever of
+// two doors it uses first is its way in: a small Python package that comes first on its module path and answers for
+// runpod.serverless.start(), or the gateway, which answers for the platform itself.
 package program
 
 import (
@@ -9,10 +10,10 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"sync"
 	"sync/atomic"
 
+	"runpodctl-worker/internal/handler/program/gateway"
 	"runpodctl-worker/internal/proc"
 	"runpodctl-worker/internal/protocol"
 )
@@ -29,6 +30,7 @@ type Options struct {
 	Aggregate      bool         // as return_aggregate_stream
 	Debugger       bool         // as --rp_debugger
 	LogLevel       string       // as --rp_log_level
+	NoShim         bool         // the gateway is the only door; Python finds the runpod package that is installed
 }
 
 // Program is a handler that lives in a program of the user's.
@@ -36,17 +38,23 @@ type Program struct {
 	opts Options
 	log  *slog.Logger
 
-	doors    *doors
+	places   []string         // for the shim
+	env      []string         // the program's, without what the doors need
+	doors    *doors           // nil without the shim, as is listener
+	gateway  *gateway.Gateway // nil where the environment names no platform
 	listener net.Listener
 	proc     *proc.Process
 	accepts  sync.WaitGroup // the listener and every connection
 	reading  sync.WaitGroup // the readers of the two connections of the program that serves
 
 	ready     chan hello    // the first hello, with both connections in place
+	resized   chan struct{} // holds a word when Limit may have changed
 	broken    chan struct{} // closed when the program cannot be reached any more
+	missed    chan struct{} // closed when a job came for a program that had ended
 	exited    chan struct{}
 	stopping  chan struct{} // closed by Stop
 	breakOnce sync.Once
+	missOnce  sync.Once
 	stopOnce  sync.Once
 	stopErr   error
 
@@ -55,7 +63,8 @@ type Program struct {
 	conns   map[*conn]bool
 	control *conn // of the first hello, as is data
 	data    *conn
-	claimed bool
+	claimed bool // by one of the doors …
+	through bool // … the gateway
 	greeted hello
 	pid     int // of the process that said hello, which may be far below the one that was started
 	local   bool
@@ -71,9 +80,9 @@ type Program struct {
 // New prepares a program; Start runs it.
 func New(o Options) *Program {
 	p := &Program{
-		opts: o, log: o.Log,
-		ready:  make(chan hello, 1),
-		broken: make(chan struct{}), exited: make(chan struct{}), stopping: make(chan struct{}),
+		opts: o, log: o.Log, places: places(),
+		ready: make(chan hello, 1), resized: make(chan struct{}, 1),
+		broken: make(chan struct{}), missed: make(chan struct{}), exited: make(chan struct{}), stopping: make(chan struct{}),
 		conns: map[*conn]bool{},
 		calls: map[uint32]*call{},
 		byID:  map[string]*call{},
@@ -85,67 +94,77 @@ func New(o Options) *Program {
 	return p
 }
 
-// Start runs the program and returns when it has called start(), that is, when its model is loaded.
+// Start runs the program and returns when it wants its first job, that is, when its model is loaded.
 // When it fails, nothing of the program is left.
 func (p *Program) Start(ctx context.Context) (protocol.Ready, error) {
 	if err := p.launch(); err != nil {
 		return protocol.Ready{}, err
 	}
-	select {
-	case h := <-p.ready:
-		return h.ready(), nil
-	case <-p.exited:
+	var asked <-chan struct{}
+	if p.gateway != nil {
+		asked = p.gateway.Asked()
+	}
+	for {
 		select {
-		case h := <-p.ready: // it was ready once: its end is for Exited to tell
-			return h.ready(), nil
-		default:
+		case h := <-p.ready:
+			return p.readyFor(h), nil
+		case <-asked:
+			if p.claimForGateway() {
+				return p.throughGateway(), nil
+			}
+			asked = nil // it is the shim that says when the program is ready
+		case <-p.exited:
+			select {
+			case h := <-p.ready: // it was ready once: its end is for Exited to tell
+				return p.readyFor(h), nil
+			default:
+			}
+			_ = p.Stop(ctx) // it has ended: only its directory is left to remove
+			return protocol.Ready{}, p.Err()
+		case <-ctx.Done():
+			now, cancel := context.WithCancel(context.WithoutCancel(ctx))
+			cancel()
+			return protocol.Ready{}, errors.Join(fmt.Errorf("%s: %w", p.missing(), context.Cause(ctx)), p.Stop(now))
 		}
-		_ = p.Stop(ctx) // it has ended: only its directory is left to remove
-		return protocol.Ready{}, p.Err()
-	case <-ctx.Done():
-		text := "the program has not called start() yet"
-		if !p.doors.found() {
-			text = "the program has not imported runpod yet; if it should have by now: " + hides
-		}
-		now, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		cancel()
-		return protocol.Ready{}, errors.Join(fmt.Errorf("%s: %w", text, context.Cause(ctx)), p.Stop(now))
 	}
 }
 
-func (p *Program) launch() error {
-	var err error
-	if p.doors, err = unpack(); err != nil {
-		return err
+// missing says what the program has not done although it was waited for.
+func (p *Program) missing() string {
+	switch {
+	case p.doors.found():
+		return "the program has not called start() yet"
+	case p.gateway == nil:
+		return "the program has not imported runpod yet; if it should have by now: " + hides
+	case p.doors == nil:
+		return "the program has not asked for a job yet, at $RUNPOD_WEBHOOK_GET_JOB"
+	default:
+		return "the program has used neither way to its jobs yet: " +
+			"runpod.serverless.start() in Python, or a call to $RUNPOD_WEBHOOK_GET_JOB"
 	}
-	if p.listener, err = net.Listen("unix", p.doors.socket()); err != nil {
-		p.doors.remove()
-		return &SetupError{err}
-	}
-	env := p.opts.Env
-	if env == nil {
-		env = os.Environ()
-	}
-	p.proc, err = proc.Start(proc.Options{
-		Args: p.opts.Args, Dir: p.opts.Dir, Env: p.doors.environment(env, p.opts.WorkerID),
-		Mark: p.doors.mark(), Stdout: p.opts.Stdout, Stderr: p.opts.Stderr,
-	})
-	if err != nil {
-		_ = p.listener.Close()
-		p.doors.remove()
-		return err
-	}
-	p.accepts.Go(p.accept)
-	go p.watch()
-	return nil
 }
 
-// Limit is 1, or the number of threads, for a sync handler, and 0 for one that has proved async.
+// Limit is 1, or the number of threads, for a sync handler, and 0 for one that has proved async. Behind the
+// gateway it is the number of jobs that the program has or waits for.
 func (p *Program) Limit() int {
-	if p.async.Load() {
+	switch {
+	case p.servedByGateway():
+		return p.gateway.Limit()
+	case p.async.Load():
 		return 0
+	default:
+		return max(1, p.opts.SyncThreads)
 	}
-	return max(1, p.opts.SyncThreads)
+}
+
+// Resized tells that Limit may have changed.
+func (p *Program) Resized() <-chan struct{} { return p.resized }
+
+func (p *Program) resize() {
+	select {
+	case p.resized <- struct{}{}:
+	default: // told already
+	}
 }
 
 // Exited is closed when the program has ended by itself, or because it broke the protocol.

@@ -22,14 +22,15 @@ func (p *Program) stopNow(ctx context.Context) error {
 	p.mu.Lock()
 	serving := p.control != nil
 	p.mu.Unlock()
+	if p.gateway != nil {
+		p.gateway.Release()
+	}
 	if serving {
 		p.order(kindShutdown, 0, nil)
 		p.waitFor(ctx)
 	}
 	err := p.proc.Stop(ctx)
-	_ = p.listener.Close()
-	p.closeAll()
-	p.accepts.Wait()
+	p.shut()
 	<-p.exited
 	p.doors.remove()
 	return err

@@ -31,10 +31,15 @@ type doors struct {
 	held *os.File // the lock on it; nil where there are none
 }
 
-// unpack writes the shim to a directory that only this user can enter.
-func unpack() (*doors, error) {
+// places are where the shim can be written to. A read-only root often leaves the last one.
+func places() []string {
+	return slices.Compact([]string{os.TempDir(), "/tmp", "/dev/shm"})
+}
+
+// unpack writes the shim to a directory that only this user can enter, below the first place that allows it.
+func unpack(places []string) (*doors, error) {
 	var errs []error
-	for _, base := range slices.Compact([]string{os.TempDir(), "/tmp", "/dev/shm"}) { // a read-only root often leaves the last one
+	for _, base := range places {
 		d, err := unpackBelow(base)
 		if err == nil {
 			return d, nil
@@ -101,37 +106,39 @@ func (d *doors) socket() string { return filepath.Join(d.dir, "s") }
 
 // found reports whether a process below the program has imported the shim.
 func (d *doors) found() bool {
+	if d == nil {
+		return false
+	}
 	_, err := os.Stat(filepath.Join(d.dir, "found"))
 	return err == nil
 }
 
 func (d *doors) remove() {
+	if d == nil {
+		return
+	}
 	_ = os.RemoveAll(d.dir) // at worst a few files stay in a temporary directory
 	_ = d.held.Close()
 }
 
 const socketVariable = "RUNPODCTL_WORKER_SOCKET"
 
-// mark is the entry of the environment that nobody but the program and its descendants has.
+// mark is an entry of environment that no other program has.
 func (d *doors) mark() string { return socketVariable + "=" + d.socket() }
 
-// environment is the program's: what it had, with the shim first on its module path.
-func (d *doors) environment(env []string, workerID string) []string {
+// environment is env with the shim first on Python's module path.
+func (d *doors) environment(env []string) []string {
 	path := filepath.Join(d.dir, "shim")
 	if old := lookup(env, "PYTHONPATH"); old != "" {
 		path += string(os.PathListSeparator) + old
 	}
-	out := make([]string, 0, len(env)+4)
+	out := make([]string, 0, len(env)+2)
 	for _, entry := range env {
 		if name, _, _ := strings.Cut(entry, "="); name != "PYTHONPATH" {
 			out = append(out, entry)
 		}
 	}
-	out = append(out, "PYTHONPATH="+path, d.mark(), "PYTHONUNBUFFERED=1")
-	if workerID != "" {
-		out = append(out, "RUNPOD_POD_ID="+workerID)
-	}
-	return out
+	return append(out, "PYTHONPATH="+path, d.mark())
 }
 
 // lookup finds a variable; the last entry of a name wins, as in os/exec.

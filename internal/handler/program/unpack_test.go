@@ -33,7 +33,7 @@ func TestUnpack(t *testing.T) {
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 	t.Run("only sources", func(t *testing.T) {
-		d, err := unpack()
+		d, err := unpack(places())
 		require.NoError(t, err)
 		defer d.remove()
 		require.FileExists(t, filepath.Join(d.dir, "shim", "runpod", "__init__.py"))
@@ -44,7 +44,6 @@ func TestUnpack(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	d := &doors{dir: "/private"}
 	for _, tt := range []struct {
 		name        string
 		env         []string
@@ -57,7 +56,9 @@ func TestEnvironment(t *testing.T) {
 		{"replaced", []string{"RUNPOD_POD_ID=old"}, "new", "/private/shim", "new"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			env := d.environment(tt.env, tt.worker)
+			p := New(Options{WorkerID: tt.worker})
+			p.env, p.doors = tt.env, &doors{dir: "/private"}
+			env := p.environment()
 			require.Equal(t, tt.path, lookup(env, "PYTHONPATH"))
 			require.Equal(t, tt.podID, lookup(env, "RUNPOD_POD_ID"))
 			require.Equal(t, "/private/s", lookup(env, socketVariable))

@@ -23,10 +23,34 @@ func (p *Program) watch() {
 		p.end()
 	}
 	p.drain()
+	if p.gateway != nil {
+		p.gateway.Close()
+	}
 	p.mu.Lock()
 	p.err = p.reason()
 	p.mu.Unlock()
+	if p.leaves() {
+		select { // nobody misses it yet
+		case <-p.stopping:
+		case <-p.missed:
+		}
+	}
 	close(p.exited)
+}
+
+// leaves reports whether the program has ended as it said that it would: its SDK asked for a fresh worker, and exits
+// when the result that says so is delivered. The worker comes to the same end by that result.
+func (p *Program) leaves() bool {
+	if p.gateway == nil || !p.gateway.Leaves() {
+		return false
+	}
+	select {
+	case <-p.proc.Exited():
+		state := p.proc.State()
+		return state.Code == 0 && state.Signal == 0 && state.Err == nil
+	default:
+		return false
+	}
 }
 
 // end waits for a program that cannot be reached any more, and helps it when it takes too long.
@@ -51,16 +75,19 @@ func (p *Program) linger() error {
 	p.mu.Lock()
 	fault, pid := p.fault, p.pid
 	p.mu.Unlock()
+	why, wait := errors.New("it stopped to take jobs and went on running"), lingerTime
 	if fault != nil {
-		return fault
+		if _, leaving := errors.AsType[*UnhealthyError](fault); !leaving {
+			return fault
+		}
+		why, wait = fault, scriptTime
 	}
-	why := errors.New("it stopped to take jobs and went on running")
-	end := time.NewTimer(lingerTime)
+	end := time.NewTimer(wait)
 	defer end.Stop()
 	look := time.NewTicker(pollTime)
 	defer look.Stop()
-	if pid == p.proc.Pid() {
-		look.Stop() // its end is the program's
+	if pid == p.proc.Pid() || pid == 0 {
+		look.Stop() // its end is the program's, or no process is known
 	}
 	for {
 		select {

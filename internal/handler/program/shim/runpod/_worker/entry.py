@@ -13,6 +13,21 @@ from .runner import Runner
 
 SOCKET = "RUNPODCTL_WORKER_SOCKET"
 
+# What the worker's fitness checks go by; a program may have changed it since it was started.
+LATE = (
+    "RUNPOD_MIN_MEMORY_GB",
+    "RUNPOD_MIN_DISK_PERCENT",
+    "RUNPOD_MIN_CUDA_VERSION",
+    "RUNPOD_NETWORK_CHECK_TIMEOUT",
+    "RUNPOD_GPU_TEST_TIMEOUT",
+    "RUNPOD_GPU_BENCHMARK_TIMEOUT",
+    "RUNPOD_BINARY_GPU_TEST_PATH",
+    "RUNPOD_GPU_MAX_ERROR_MESSAGES",
+    "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS",
+    "RUNPOD_SKIP_GPU_CHECK",
+    "RUNPOD_SKIP_FITNESS_CHECKS",
+)
+
 log = RunPodLogger()
 started = False  # a start() of this process has been served
 before = None  # is told the config of a start() that the program calls
@@ -94,6 +109,7 @@ def _serve(config, path):
         "modifier": config.modifier is not None,
         "aggregate": config.aggregate,
         "checks": [getattr(check, "__name__", repr(check)) for check in config.checks],
+        "environ": {name: os.environ[name] for name in LATE if name in os.environ},
     }
     control.send(frames.HELLO, os.getpid(), json.dumps(hello).encode())
     answer = control.receive()

@@ -1,0 +1,49 @@
+package program
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"runpodctl-worker/internal/handler/program/gateway"
+	"runpodctl-worker/internal/protocol"
+)
+
+// UnhealthyError is the fault of a program that left because one of its own fitness checks failed.
+type UnhealthyError = gateway.UnhealthyError
+
+// claimForGateway makes the gateway the program's way in, unless the shim is.
+func (p *Program) claimForGateway() bool {
+	p.mu.Lock()
+	if p.claimed {
+		p.mu.Unlock()
+		return false
+	}
+	p.claimed, p.through = true, true
+	p.mu.Unlock()
+	p.gateway.Serve()
+	return true
+}
+
+func (p *Program) servedByGateway() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.through
+}
+
+// throughGateway is what can be said of a program that asks for its jobs itself. How many it wants at a time, it says
+// with every call.
+func (p *Program) throughGateway() protocol.Ready {
+	return protocol.Ready{Name: strings.Join(p.opts.Args, " ") + " (with an SDK of its own)", Modifier: true}
+}
+
+// handleThroughGateway runs a job that the program has to take.
+func (p *Program) handleThroughGateway(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+	out, err := p.gateway.Handle(ctx, job, sink)
+	if !errors.Is(err, gateway.ErrClosed) {
+		return out, err
+	}
+	p.missOnce.Do(func() { close(p.missed) })
+	<-p.exited
+	return out, withLastLines(p.Err())
+}
