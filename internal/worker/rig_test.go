@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type rig struct {
 	*testing.T
 	api     *apidouble.API
-	handler *fakeHandler   // the first
+	handler *fakeHandler // the first
 	mu      sync.Mutex
 	lives   []*fakeHandler     // all that were asked for
 	reborn  func(*fakeHandler) // changes one that is not the first

@@ -97,19 +97,23 @@ func TestThaw_NoLimitTrips(t *testing.T) {
 		after func(*rig)    // four seconds later it has
 	}{
 		"job timeout": {
-			Config{JobTimeout: time.Minute}, func(r *rig) { offer(r, "a-1h"); r.start() },
+			Config{JobTimeout: time.Minute},
+			func(r *rig) { offer(r, "a-1h"); r.start() },
 			48 * time.Second, func(r *rig) { require.Contains(r, r.results(0, 1)[0].Body, "job timeout") },
 		},
 		"grace period": {
-			Config{GracePeriod: time.Minute}, func(r *rig) { offer(r, "a-1h"); r.start(); time.Sleep(time.Second); r.drain() },
+			Config{GracePeriod: time.Minute},
+			func(r *rig) { offer(r, "a-1h"); r.start(); time.Sleep(time.Second); r.drain() },
 			48 * time.Second, func(r *rig) { _, err := r.end(time.Second); require.ErrorContains(r, err, "a-1h") },
 		},
 		"ready timeout": {
-			Config{ReadyTimeout: time.Minute}, func(r *rig) { r.handler.startTime = time.Hour; r.start() },
+			Config{ReadyTimeout: time.Minute},
+			func(r *rig) { r.handler.startTime = time.Hour; r.start() },
 			48 * time.Second, func(r *rig) { _, err := r.end(time.Second); require.ErrorContains(r, err, "not ready") },
 		},
 		"overdue": {
-			Config{}, func(r *rig) { offer(r, "stuck-1h"); r.start(); time.Sleep(9 * time.Second); r.api.StopJobs("stuck-1h") },
+			Config{},
+			func(r *rig) { offer(r, "stuck-1h"); r.start(); time.Sleep(9 * time.Second); r.api.StopJobs("stuck-1h") },
 			6 * time.Second, func(r *rig) { require.Len(r, r.programs(), 2) },
 		},
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
 )
 
 // abandonAfter bounds the wait for handlers that do not come back although their program is gone.
