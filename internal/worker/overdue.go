@@ -57,8 +57,7 @@ func (l *ledger) awaitCondemned(ctx context.Context, t *task) bool {
 	if !life.inside[t] || life.condemned || life.over() {
 		return false
 	}
-	l.stage.life = nil // nobody goes in any more
-	life.condemned = true
+	life.condemned = true // nobody goes in any more
 	close(life.doomed)
 	return true
 }

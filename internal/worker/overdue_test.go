@@ -127,3 +127,22 @@ func TestOverdue_DrainDoesNotWaitForIt(t *testing.T) {
 		require.Empty(r, r.logs.atLeast(slog.LevelWarn))
 	})
 }
+
+// Whichever comes first, the program does not outlive its worker.
+func TestOverdue_DrainAtTheSameTime(t *testing.T) {
+	for range 20 {
+		bubble(t, Config{}, stubborn, func(r *rig) {
+			offer(r, "stuck-1h")
+			r.start()
+			time.Sleep(time.Second)
+			r.api.StopJobs("stuck-1h")
+			time.Sleep(minOverdue)
+			r.drain()
+			_, err := r.end(time.Second)
+			require.NoError(r, err)
+			for _, program := range r.programs() {
+				require.True(r, closed(program.exited))
+			}
+		})
+	}
+}

@@ -15,11 +15,11 @@ type stage struct {
 }
 
 // open tells whether jobs can be taken.
-func (s *stage) open() bool { return s.life != nil && len(s.rerun) == 0 }
+func (s *stage) open() bool { return s.life != nil && !s.life.condemned && len(s.rerun) == 0 }
 
 // admits tells whether a job may go in. Nobody follows into a program that has died: he would be among its victims.
 func (s *stage) admits(t *task) bool {
-	if s.life == nil || s.life.over() {
+	if s.life == nil || s.life.condemned || s.life.over() {
 		return false
 	}
 	return len(s.rerun) == 0 || s.rerun[0] == t && len(s.life.inside) == 0
