@@ -48,7 +48,10 @@ func (w *Worker) watch(ctx context.Context, l *life) bool {
 			return true
 		case <-l.doomed:
 			return true
-		case <-resized:
+		case _, open := <-resized:
+			if !open {
+				resized = nil
+			}
 			w.resize()
 		case <-ctx.Done():
 			return false

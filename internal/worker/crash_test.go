@@ -338,7 +338,7 @@ func TestCrash_WhileAStreamIsHeldUp(t *testing.T) {
 		r.api.On(apidouble.Stream, func(apidouble.Call) *apidouble.Reply { return &apidouble.Reply{Delay: 20 * time.Second, Usual: true} })
 		offer(r, "stream", "crash-1s")
 		r.start()
-		time.Sleep(3 * time.Second)
+		time.Sleep(time.Second + returnTime + 500*time.Millisecond)
 		require.Len(r, r.programs(), 2)
 		r.await(10*time.Minute, "both have failed", func() bool { return len(r.api.Accepted(apidouble.Done)) == 2 })
 		require.Equal(r, 2, r.handler.started("crash-1s"))

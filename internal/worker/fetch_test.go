@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -156,6 +157,51 @@ func TestFetch_DuplicateIsRunOnce(t *testing.T) {
 		offer(r, "j-2s")
 		time.Sleep(5 * time.Second)
 		require.Equal(r, 2, r.handler.started("j-2s"), "offered again after its end, it is run again")
+	})
+}
+
+// JP-10
+func TestFetch_RefusedJobIsLeftAlone(t *testing.T) {
+	for _, status := range []int{404, 409, 410, 422} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			bubble(t, Config{}, lasting, func(r *rig) {
+				r.api.On(apidouble.Done, func(c apidouble.Call) *apidouble.Reply {
+					if c.Job == "refused-100ms" {
+						return &apidouble.Reply{Status: status}
+					}
+					return nil
+				})
+				r.api.On(apidouble.Take, func(apidouble.Call) *apidouble.Reply {
+					if len(r.api.Calls(apidouble.Take))%3 == 0 {
+						return nil
+					}
+					return &apidouble.Reply{Body: apidouble.Job("refused-100ms")}
+				})
+				offer(r, "a-1s", "b-1s", "c-1s")
+				r.start()
+				r.results(20*time.Second, 3)
+				time.Sleep(30 * time.Second)
+				require.Equal(r, 1, r.handler.started("refused-100ms"))
+				require.LessOrEqual(r, len(r.logs.atLeast(slog.LevelWarn)), 3, "it is still held, it was refused, it is left alone")
+				time.Sleep(10 * time.Minute)
+				require.LessOrEqual(r, r.handler.started("refused-100ms"), 11)
+				require.GreaterOrEqual(r, r.handler.started("refused-100ms"), 5)
+			})
+		})
+	}
+}
+
+// A take that is refused at once costs little, for as long as it goes on.
+func TestFetch_RefusedTakesCostLittle(t *testing.T) {
+	bubble(t, Config{}, output(`1`), func(r *rig) {
+		r.api.On(apidouble.Take, func(apidouble.Call) *apidouble.Reply { return &apidouble.Reply{Status: 500} })
+		r.start()
+		time.Sleep(10 * time.Minute)
+		require.LessOrEqual(r, len(r.api.Calls(apidouble.Take)), 600)
+		for i, gap := range gaps(r.api.Calls(apidouble.Take))[1:] {
+			require.Greater(r, gap, 500*time.Millisecond, i)
+		}
+		require.LessOrEqual(r, len(r.logs.atLeast(slog.LevelWarn)), 11, "one in a minute")
 	})
 }
 

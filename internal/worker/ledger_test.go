@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,36 +14,40 @@ import (
 // The counters follow the tasks, whatever happens to these in whatever order.
 func TestLedger_CountsMatchTheTasks(t *testing.T) {
 	l := newLedger(4)
-	var running, back []*task
-	pick := func(tasks []*task) int { return rand.N(len(tasks)) }
+	var all []*task // those that are in the program, or not settled
+	settled := map[*task]bool{}
+	done := func(t *task) bool { return t.back && settled[t] }
 	for i := range 10_000 {
-		switch op := rand.N(4); {
-		case op == 0 && len(running) < 8:
+		if rand.N(4) == 0 && len(all) < 16 {
 			task := &task{job: protocol.Job{ID: fmt.Sprint(i)}}
 			require.Nil(t, l.add(task))
 			require.Same(t, task, l.add(task))
-			running = append(running, task)
-		case op == 1 && len(running) > 0:
-			n := pick(running)
-			l.back(running[n])
-			back = append(back, running[n])
-			running = append(running[:n], running[n+1:]...)
-		case op == 2 && len(back) > 0:
-			n := pick(back)
-			l.settle(back[n])
-			back = append(back[:n], back[n+1:]...)
-		case op == 3 && len(back)+len(running) > 0:
-			all := append(append([]*task{}, running...), back...)
-			l.setFailing(all[pick(all)], rand.N(2) == 0)
+			all = append(all, task)
 		}
-		failing := 0
-		for _, task := range back {
-			if task.failing {
-				failing++
-			}
+		if len(all) == 0 {
+			continue
 		}
-		require.Equal(t, len(running), l.running)
+		task := all[rand.N(len(all))]
+		switch op := rand.N(3); {
+		case op == 0 && !task.back:
+			l.back(task)
+		case op == 1 && !settled[task]:
+			l.settle(task)
+			settled[task] = true
+		case op == 2:
+			l.setFailing(task, rand.N(2) == 0)
+		}
+		var running, unsent, failing, held int
+		for _, task := range all {
+			running += count(!task.back)
+			held += count(!settled[task])
+			unsent += count(task.back && !settled[task])
+			failing += count(task.back && !settled[task] && task.failing)
+		}
+		require.Equal(t, running, l.running)
+		require.Equal(t, unsent, l.unsent)
 		require.Equal(t, failing, l.failing)
-		require.Len(t, l.tasks, len(running)+len(back))
+		require.Len(t, l.tasks, held)
+		all = slices.DeleteFunc(all, done)
 	}
 }

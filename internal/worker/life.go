@@ -31,6 +31,7 @@ type life struct {
 	fallen    int            // jobs that came back with an error after its end
 	lost      []*task        // those of them that wait for their fate, since they are still wanted
 	judged    bool           // their fate is decided
+	overdue   int            // jobs that should have left it by now; while there are any, no other goes in
 	condemned bool           // doomed is closed
 }
 

@@ -45,30 +45,22 @@ func (l *ledger) awaitLeft(ctx context.Context, t *task) bool {
 }
 
 // awaitCondemned waits until an overdue job has left its program, or all that are in there are overdue; then it gives
-// the program up and returns true.
+// the program up and returns true. No other job goes in meanwhile, or the wait might never end.
 func (l *ledger) awaitCondemned(ctx context.Context, t *task) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	life := t.life
+	if !life.inside[t] {
+		return false
+	}
 	t.overdue = true
-	if !l.wait(ctx, func() bool { return !life.inside[t] || life.condemned || life.hopeless() }) {
+	life.overdue++
+	l.changed.Broadcast()
+	l.wait(ctx, func() bool { return !life.inside[t] || life.condemned || life.overdue == len(life.inside) })
+	if ctx.Err() != nil || !life.inside[t] || life.condemned || life.over() {
 		return false
 	}
-	if !life.inside[t] || life.condemned || life.over() {
-		return false
-	}
-	l.stage.life = nil // nobody goes in any more
 	life.condemned = true
 	close(life.doomed)
-	return true
-}
-
-// hopeless tells whether every job in the program is overdue.
-func (l *life) hopeless() bool {
-	for t := range l.inside {
-		if !t.overdue {
-			return false
-		}
-	}
 	return true
 }

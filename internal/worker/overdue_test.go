@@ -88,11 +88,28 @@ func TestOverdue_WaitsForTheOthers(t *testing.T) {
 		time.Sleep(50 * time.Second)
 		require.Len(r, r.programs(), 1)
 		require.Len(r, lines(r.logs.atLeast(slog.LevelWarn), stuckLine), 1)
+		offer(r, "b-2s", "c-2s")
+		time.Sleep(5 * time.Second)
+		require.Equal(r, 2, r.api.Waiting(), "others do not go in, or the end would never come")
 		require.Contains(r, r.results(10*time.Second, 1)[0].Body, "done")
 		time.Sleep(time.Second)
 		require.Len(r, r.programs(), 2)
-		offer(r, "b-2s", "c-2s")
 		r.results(3*time.Second, 3)
+	})
+}
+
+// A handler that comes back late after all has its program go on.
+func TestOverdue_ComesBackLate(t *testing.T) {
+	bubble(t, Config{Concurrency: 2}, stubborn, func(r *rig) {
+		offer(r, "stuck-20s", "a-60s")
+		r.start()
+		time.Sleep(time.Second)
+		r.api.StopJobs("stuck-20s")
+		time.Sleep(14 * time.Second)
+		offer(r, "b-2s")
+		require.Equal(r, 1, r.api.Waiting())
+		require.Equal(r, "b-2s", r.results(10*time.Second, 1)[0].Job)
+		require.Len(r, r.programs(), 1)
 	})
 }
 
@@ -126,4 +143,23 @@ func TestOverdue_DrainDoesNotWaitForIt(t *testing.T) {
 		require.NoError(r, err)
 		require.Empty(r, r.logs.atLeast(slog.LevelWarn))
 	})
+}
+
+// Whichever comes first, the program does not outlive its worker.
+func TestOverdue_DrainAtTheSameTime(t *testing.T) {
+	for range 20 {
+		bubble(t, Config{}, stubborn, func(r *rig) {
+			offer(r, "stuck-1h")
+			r.start()
+			time.Sleep(time.Second)
+			r.api.StopJobs("stuck-1h")
+			time.Sleep(minOverdue)
+			r.drain()
+			_, err := r.end(time.Second)
+			require.NoError(r, err)
+			for _, program := range r.programs() {
+				require.True(r, closed(program.exited))
+			}
+		})
+	}
 }

@@ -15,11 +15,12 @@ type stage struct {
 }
 
 // open tells whether jobs can be taken.
-func (s *stage) open() bool { return s.life != nil && len(s.rerun) == 0 }
+func (s *stage) open() bool { return s.life != nil && s.life.overdue == 0 && len(s.rerun) == 0 }
 
-// admits tells whether a job may go in. Nobody follows into a program that has died: he would be among its victims.
+// admits tells whether a job may go in. Nobody follows into a program that has died, for he would be among its victims,
+// or that is to be killed when it is empty enough.
 func (s *stage) admits(t *task) bool {
-	if s.life == nil || s.life.over() {
+	if s.life == nil || s.life.overdue > 0 || s.life.over() {
 		return false
 	}
 	return len(s.rerun) == 0 || s.rerun[0] == t && len(s.life.inside) == 0
@@ -71,6 +72,7 @@ func (l *ledger) leave(t *task, err error, reported bool) (again bool) {
 	defer l.mu.Unlock()
 	s, life := &l.stage, t.life
 	delete(life.inside, t)
+	life.overdue -= count(t.overdue)
 	s.strike(t)
 	if err == nil {
 		s.crashes = 0
