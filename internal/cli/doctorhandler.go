@@ -100,7 +100,8 @@ func (h *doctorHandler) ask(ctx context.Context, index int) checks.Result {
 	default:
 		h.broken = result.Kind == "TimeoutError" || result.Status == checks.Skip
 	}
-	if said := h.output.take(); said != "" && !strings.Contains(said, result.Output) || result.Output == "" {
+	h.output.settle()
+	if said := h.output.take(); !strings.Contains(said, result.Output) { // last lines are what it printed
 		result.Output = strings.TrimSpace(strings.TrimSpace(result.Output) + "\n" + said)
 	} else {
 		result.Output = said
@@ -125,6 +126,12 @@ func (h *doctorHandler) end(grace time.Duration) {
 	h.program = nil
 }
 
+// What a program printed before it answered may still be in its pipe when the answer is here.
+const (
+	settleStep = 20 * time.Millisecond
+	settleTime = 200 * time.Millisecond
+)
+
 // maxPrinted is how much of a program's output is kept for its row: the end of it.
 const maxPrinted = 8 << 10
 
@@ -142,6 +149,20 @@ func (p *printed) Write(b []byte) (int, error) {
 		p.tail = append(p.tail[:0], p.tail[len(p.tail)-maxPrinted:]...)
 	}
 	return len(b), nil
+}
+
+// settle waits until nothing more arrives.
+func (p *printed) settle() {
+	before := -1
+	for end := time.Now().Add(settleTime); time.Now().Before(end); time.Sleep(settleStep) {
+		p.mu.Lock()
+		n := len(p.tail)
+		p.mu.Unlock()
+		if n == before {
+			return
+		}
+		before = n
+	}
 }
 
 // take returns what was printed since the last take.

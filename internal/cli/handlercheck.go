@@ -64,13 +64,13 @@ func askChecker(ctx context.Context, handler checker, index int, limit time.Dura
 	switch {
 	case err == nil:
 		return checks.Result{Status: checks.Pass, Summary: "passed"}
-	case errors.Is(err, errNoAnswer):
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled):
+		return checks.Skipped("interrupted")
+	case ctx.Err() != nil:
 		return checks.Result{
 			Status: checks.Fail, Kind: "TimeoutError", Summary: fmt.Sprintf("no answer within %s", limit),
 			Remedy: "The check hangs, and would keep a worker from ever starting. Give what it waits for a time limit of its own.",
 		}
-	case ctx.Err() != nil:
-		return checks.Skipped("interrupted")
 	}
 	if failed, ok := errors.AsType[*program.CheckError](err); ok {
 		first, _, more := strings.Cut(strings.TrimSpace(failed.Message), "\n")

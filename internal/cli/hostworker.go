@@ -11,6 +11,7 @@ import (
 	"runpodctl-worker/internal/handler/program"
 	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/protocol/client"
+	"runpodctl-worker/internal/ready"
 	"runpodctl-worker/internal/worker"
 )
 
@@ -18,6 +19,7 @@ import (
 type workerHost struct {
 	options        workerOptions
 	platform       config.Worker
+	lookup         config.Lookup
 	env            []string // of the handler's program
 	stdout, stderr io.Writer
 	log            *slog.Logger
@@ -40,6 +42,10 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		GracePeriod:  h.options.grace,
 		ReadyTimeout: h.options.readyTimeout,
 		Refresh:      h.options.refresh,
+		PingEarly:    h.options.pingEarly,
+		FailOnKill:   h.options.failOnKill,
+		JobTimeout:   h.options.jobTimeout,
+		MaxCrashes:   h.options.maxCrashes,
 		Log:          h.log,
 		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {
 			if first && h.fit != nil {
@@ -77,7 +83,16 @@ func (h *workerHost) client() *client.Client {
 	})
 }
 
+// handler makes one life of the handler, behind its readiness probes if there are any.
 func (h *workerHost) handler() worker.Handler {
+	handler := h.bare()
+	if len(h.options.probes) == 0 {
+		return handler
+	}
+	return ready.Guard(handler, ready.NewGate(h.log, h.options.probes...))
+}
+
+func (h *workerHost) bare() worker.Handler {
 	spec := h.options.spec
 	if spec.echo {
 		return echo.New()
@@ -93,6 +108,7 @@ func (h *workerHost) handler() worker.Handler {
 		Aggregate:   h.options.aggregate,
 		Debugger:    h.options.debugger,
 		LogLevel:    h.options.logLevel,
+		NoShim:      h.options.noShim,
 	})
 }
 

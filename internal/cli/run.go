@@ -3,26 +3,63 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/emulator"
-	"runpodctl-worker/internal/worker"
+	"runpodctl-worker/internal/proc"
 )
 
 // localJobFile is what the SDK runs where there is no platform to take jobs from.
 const localJobFile = "test_input.json"
 
+// Flags of run.
+const (
+	flagMode       = "mode"
+	flagNoShim     = "no-shim"
+	flagReadyProbe = "ready"
+	flagJobTimeout = "job-timeout"
+	flagOnKill     = "on-kill"
+	flagMaxCrashes = "max-crashes"
+	flagPingEarly  = "ping-early"
+	flagHideKey    = "hide-key"
+)
+
+// The kinds of worker.
+const (
+	modeAuto     = "auto"
+	modeQueue    = "queue"
+	modeRealtime = "realtime"
+	modeLB       = "lb"
+)
+
 func runCommand(s *session) *cli.Command {
-	return newCommand("run", "The entrypoint of a container: takes jobs from Runpod and runs them with your handler.", []string{
+	return newCommand("run", "The entrypoint of a container: checks the machine, takes jobs from Runpod and runs them with your handler.", []string{
 		"run -- python -u handler.py",
 		"run --handler handler.py --concurrency 4",
+		"run --no-shim --ready http://localhost:9000/health -- bash start.sh",
 	}, []flagGroup{
-		{"Your handler", handlerFlags()},
+		{"Your handler", slices.Concat(handlerFlags(), []cli.Flag{
+			&cli.BoolFlag{Name: flagNoShim, Usage: "keep the worker's own runpod module away from the program: its SDK talks to the worker over loopback HTTP"},
+			&cli.StringSliceFlag{Name: flagReadyProbe, Usage: "no job before this `PROBE` holds: a URL, tcp:HOST:PORT or exec:COMMAND; may be repeated"},
+			&cli.BoolFlag{Name: flagHideKey, Usage: "keep the API keys out of the program's environment (tidiness, not a wall)"},
+		})},
+		{"The worker", []cli.Flag{
+			&cli.StringFlag{Name: flagMode, Value: modeAuto, Usage: "`MODE`: queue, realtime, lb (a load-balanced endpoint: no job loop), or auto: realtime where $RUNPOD_REALTIME_PORT is set, else queue"},
+			&cli.StringFlag{Name: flagChecks, Usage: "YAML `FILE` with fitness checks of your own"},
+			&cli.DurationFlag{Name: flagJobTimeout, Usage: "how long one job may run; 0 = as long as it needs"},
+			&cli.IntFlag{Name: flagMaxCrashes, Value: 1, Usage: "a job that took the program down `N` times is not run again"},
+			&cli.BoolFlag{Name: flagPingEarly, Usage: "heartbeats begin before the handler is loaded, not after"},
+		}},
 		{"One job instead of the platform's", jobFlags()},
-		{"Stopping", stopFlags()},
+		{"Stopping", slices.Concat(stopFlags(), []cli.Flag{
+			&cli.StringFlag{Name: flagOnKill, Value: onKillRelease, Usage: "what happens to jobs that are cut short (`WORD`): release, and the platform gives them to another worker, or fail"},
+		})},
 		{"General", generalFlags()},
 	}, s.run)
 }
@@ -35,35 +72,75 @@ func (s *session) run(c *cli.Context) error {
 	if err != nil {
 		return usagef("%w", err)
 	}
-	if platform.URLs.GetJob == "" {
-		return s.runWithoutPlatform(c)
+	mode, err := s.mode(c.String(flagMode))
+	if err != nil {
+		return err
 	}
-	if platform.URLs.PostOutput == "" {
-		return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
+	if mode == modeQueue {
+		switch {
+		case platform.URLs.GetJob == "":
+			return s.runWithoutPlatform(c)
+		case platform.URLs.PostOutput == "":
+			return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
+		}
 	}
 	log, err := newLogger(s.Stderr, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
 	if err != nil {
 		return err
 	}
-	options, err := s.readWorkerFlags(c, platform.InitTimeout)
+	options, err := s.readRunFlags(c, platform.InitTimeout)
 	if err != nil {
 		return err
 	}
+	if endReaping, err := proc.Adopt(); err != nil {
+		log.Warn("Orphans of the handler are not reaped here.", slog.Any("error", err))
+	} else {
+		defer endReaping()
+	}
+	host := &workerHost{
+		options: options, platform: platform, env: handlerEnv(s.Environ(), options.hideKey),
+		stdout: s.Stdout, stderr: s.Stderr, log: log,
+		lookup: s.Lookup,
+		fit:    &fitness{lookup: s.Lookup, env: s.Environ(), args: options.spec.command, file: c.String(flagChecks), log: log},
+	}
 	life, endLife := watchSignals(s.Process, log, drainsFirst)
 	defer endLife()
-	host := &workerHost{
-		options: options, platform: platform, env: s.Environ(),
-		stdout: s.Stdout, stderr: s.Stderr, log: log,
-		fit: &fitness{lookup: s.Lookup, env: s.Environ(), args: options.spec.command, log: log},
+	switch mode {
+	case modeRealtime:
+		return host.realtime(life)
+	case modeLB:
+		return host.supervise(life)
 	}
-	if err := host.fit.early(life.fetch); err != nil {
-		return host.unfit(err, nil)
+	return host.queue(life)
+}
+
+// mode says which kind of worker this is.
+func (s *session) mode(flag string) (string, error) {
+	switch flag {
+	case modeQueue, modeRealtime, modeLB:
+		return flag, nil
+	case modeAuto:
+		port, err := config.RealtimePortFrom(s.Lookup)
+		switch {
+		case err != nil:
+			return "", usagef("%w", err)
+		case port == 0:
+			return modeQueue, nil
+		}
+		return modeRealtime, nil
 	}
-	reason, err := host.once(life)
-	if reason == worker.Refreshed {
-		log.Info("A job asked for a fresh worker: this one ends.")
+	return "", usagef("--%s %q: want auto, queue, realtime or lb", flagMode, flag)
+}
+
+// handlerEnv is what the handler's program gets of the worker's environment.
+func handlerEnv(env []string, hideKey bool) []string {
+	if !hideKey {
+		return env
 	}
-	return workerExit(err)
+	return slices.DeleteFunc(slices.Clone(env), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return name == config.AIAPIKey || name == config.APIKey
+	})
 }
 
 // runWithoutPlatform does what the SDK does at home, one job from a file, or says what else there is to do.

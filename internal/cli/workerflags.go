@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
+
+	"runpodctl-worker/internal/ready"
 )
 
 // Flags of the commands that run a handler.
@@ -66,6 +68,13 @@ type workerOptions struct {
 	readyTimeout                 time.Duration
 	linger, grace                time.Duration
 	refresh, aggregate, debugger bool
+
+	// of run alone
+	noShim, hideKey       bool
+	pingEarly, failOnKill bool
+	jobTimeout            time.Duration
+	maxCrashes            int // of one job; 0: the worker's default
+	probes                []ready.Probe
 }
 
 // readWorkerFlags checks the flags; initTimeout is the environment's word on how long loading may take.

@@ -71,6 +71,19 @@ func WorkerFrom(lookup Lookup) (Worker, error) {
 	return w, nil
 }
 
+// RealtimePortFrom reads the port of a realtime worker; 0: this is none.
+func RealtimePortFrom(lookup Lookup) (int, error) {
+	text, _ := lookup(RealtimePort)
+	if text = strings.TrimSpace(text); text == "" {
+		return 0, nil
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%q is not a port", RealtimePort, text)
+	}
+	return int(port), nil
+}
+
 // number reads a whole number of units into d, which keeps its default where the variable is not set.
 func number(lookup Lookup, name string, unit time.Duration, d *time.Duration) error {
 	v, ok := lookup(name)

@@ -6,6 +6,7 @@ const (
 	PodHostname  = "RUNPOD_POD_HOSTNAME"
 	EndpointID   = "RUNPOD_ENDPOINT_ID"
 	AIAPIKey     = "RUNPOD_AI_API_KEY"
+	APIKey       = "RUNPOD_API_KEY"
 	GetJob       = "RUNPOD_WEBHOOK_GET_JOB"
 	PostOutput   = "RUNPOD_WEBHOOK_POST_OUTPUT"
 	PostStream   = "RUNPOD_WEBHOOK_POST_STREAM"
@@ -60,6 +61,7 @@ var Vars = []Var{
 	{PodHostname, "unknown", "host name that the error of a failed job carries"},
 	{EndpointID, "", "the endpoint's id; where it is set, the log lines of `run` are JSON; `serve` sets its own for the handler"},
 	{AIAPIKey, "", "sent as the Authorization header of every worker call, as it is"},
+	{APIKey, "", "the handler's own key for the API; the worker does not use it, and `run --hide-key` takes both keys out of the program's environment"},
 	{InitTimeout, "420", "seconds that the handler may take to load; 0 = no limit"},
 	{Handler, "", "what to run where neither --handler nor a command is given"},
 	{LogLevel, "DEBUG in handlers, INFO here", "ERROR, WARN, INFO or DEBUG"},

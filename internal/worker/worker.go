@@ -69,7 +69,7 @@ func (w *Worker) Run(fetch, work context.Context) (Reason, error) {
 
 	w.loops.Go(func() { w.watchFreezes(w.background) })
 	if w.cfg.PingEarly {
-		w.loops.Go(func() { w.heartbeat(w.background) })
+		w.loops.Go(func() { w.heartbeat(w.background, w.ledger.ids) })
 	}
 	life, err := w.begin(w.fetching, true)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *Worker) Run(fetch, work context.Context) (Reason, error) {
 		return NotStarted, err
 	}
 	if !w.cfg.PingEarly {
-		w.loops.Go(func() { w.heartbeat(w.background) })
+		w.loops.Go(func() { w.heartbeat(w.background, w.ledger.ids) })
 	}
 	w.loops.Go(func() { w.watchStops(w.background) })
 	w.loops.Go(func() { w.supervise(w.background, life) })

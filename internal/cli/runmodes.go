@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/handler/program"
+	"runpodctl-worker/internal/proc"
+	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/ready"
+	"runpodctl-worker/internal/realtime"
+	"runpodctl-worker/internal/worker"
+)
+
+// queue is the worker of a queue-based endpoint.
+func (h *workerHost) queue(l lifecycle) error {
+	if err := h.early(l.fetch); err != nil {
+		return err
+	}
+	if l.fetch.Err() != nil {
+		return nil // it was told to stop while the checks ran
+	}
+	reason, err := h.once(l)
+	if reason == worker.Refreshed {
+		h.log.Info("A job asked for a fresh worker: this one ends.")
+	}
+	return workerExit(h.saidUnfit(err))
+}
+
+// early runs the early checks. Programs below learn that they have passed.
+func (h *workerHost) early(ctx context.Context) error {
+	if err := h.fit.early(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return h.unfit(err, nil)
+	}
+	if h.fit.passed {
+		h.env = append(h.env[:len(h.env):len(h.env)], config.EarlyChecksDone+"=1")
+	}
+	return nil
+}
+
+// saidUnfit passes on what the program's own SDK found, and ended it for.
+func (h *workerHost) saidUnfit(err error) error {
+	found, ok := errors.AsType[*program.UnhealthyError](err)
+	if !ok {
+		return err
+	}
+	h.log.Error("The handler's program says that it is unfit: " + found.Error())
+	return h.unfit(&unfitError{found.Check, found.Reason}, nil)
+}
+
+// realtime is the worker that takes jobs from requests to its own port. It runs no checks, as the SDK's does not.
+func (h *workerHost) realtime(l lifecycle) error {
+	port, err := config.RealtimePortFrom(h.lookup)
+	if err != nil || port == 0 {
+		return usagef("a realtime worker needs a port: set %s to it", config.RealtimePort)
+	}
+	api := h.client()
+	defer api.Close()
+	return workerExit(realtime.Serve(l.fetch, l.work, realtime.Config{
+		Endpoint: h.platform.EndpointID,
+		Listen: func(ctx context.Context) (net.Listener, error) {
+			return new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
+		},
+		ReadyTimeout: h.options.readyTimeout, GracePeriod: h.options.grace, Log: h.log,
+		Heartbeat: func(ctx context.Context, held func() []string) {
+			worker.Heartbeat(ctx, worker.Config{PingInterval: h.platform.PingInterval, Log: h.log}, api, held)
+		},
+	}, h.handler()))
+}
+
+// supervise is the worker of a load-balanced endpoint: all checks, then the program, which serves its port itself.
+func (h *workerHost) supervise(l lifecycle) error {
+	if err := h.early(l.fetch); err != nil {
+		return err
+	}
+	if err := h.fit.start(l.fetch, protocol.Ready{}, nil); err != nil && l.fetch.Err() == nil {
+		return h.unfit(err, nil)
+	}
+	if l.fetch.Err() != nil {
+		return nil
+	}
+	p, err := proc.Start(proc.Options{
+		Args: h.options.spec.args(h.options.python), Env: h.env, Stdout: h.stdout, Stderr: h.stderr,
+	})
+	if err != nil {
+		return err
+	}
+	ended, err := h.attend(l, p)
+	if !ended {
+		err = errors.Join(err, h.endProgram(l, p))
+	}
+	return err
+}
+
+// attend waits for the program's probes, then watches it until it ends, its readiness is lost, or the first signal.
+func (h *workerHost) attend(l lifecycle, p *proc.Process) (ended bool, err error) {
+	ctx, cancel := context.WithCancel(l.fetch)
+	defer cancel()
+	gate := ready.NewGate(h.log, h.options.probes...)
+	lost := make(chan error, 1)
+	go func() { lost <- h.awaitAndWatch(ctx, gate) }()
+	select {
+	case <-p.Exited():
+		cancel()
+		<-lost
+		state := p.State()
+		if state.Code == 0 && state.Signal == 0 && state.Err == nil {
+			h.log.Info("The program ended.")
+			return true, nil
+		}
+		return true, fmt.Errorf("the program ended (%s)", state)
+	case err := <-lost:
+		return false, err
+	}
+}
+
+func (h *workerHost) awaitAndWatch(ctx context.Context, gate *ready.Gate) error {
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if limit := h.options.readyTimeout; limit > 0 && len(h.options.probes) > 0 {
+		limited, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %s", limit))
+	}
+	err := gate.Await(limited)
+	cancel()
+	if err == nil {
+		h.log.Info("The program is ready.")
+		err = gate.Watch(ctx, func() bool { return false })
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// endProgram ends the program: TERM, the grace period or until the second signal, KILL.
+func (h *workerHost) endProgram(l lifecycle, p *proc.Process) error {
+	ctx, cancel := context.WithTimeout(l.work, h.graceOr(handlerStopPeriod))
+	defer cancel()
+	return p.Stop(ctx)
+}
+
+func (h *workerHost) graceOr(normal time.Duration) time.Duration {
+	if h.options.grace > 0 {
+		return h.options.grace
+	}
+	return normal
+}
