@@ -109,7 +109,10 @@ func (s *screen) outOfSight() string {
 // footer names the main keys, as many as there is room for, help and quit before all others.
 func (s *screen) footer(w int) string {
 	bindings := []key.Binding{keys.detail, keys.run, keys.all, keys.failed, keys.filter, keys.save, keys.help, keys.quit}
-	if s.detail {
+	switch {
+	case s.typing:
+		bindings = []key.Binding{keys.keep, keys.drop}
+	case s.detail:
 		bindings = []key.Binding{keys.run, keys.back, keys.help, keys.quit}
 	}
 	for {

@@ -9,7 +9,7 @@ import (
 
 // keys are the keys of the screen, in the order of the help.
 var keys = struct {
-	up, down, pageUp, pageDown, first, last, detail, run, all, failed, filter, trouble, copy, save, help, back, quit, stop key.Binding
+	up, down, pageUp, pageDown, first, last, detail, run, all, failed, filter, trouble, copy, save, help, back, quit, stop, keep, drop key.Binding
 }{
 	up:       bind("↑↓ jk", "move", "up", "k"),
 	down:     bind("↓", "move", "down", "j"),
@@ -29,6 +29,8 @@ var keys = struct {
 	back:     bind("esc", "back", "esc"),
 	quit:     bind("q", "quit", "q"),
 	stop:     bind("ctrl+c", "interrupt", "ctrl+c"),
+	keep:     bind("enter", "keep the filter", "enter"),
+	drop:     bind("esc", "clear it", "esc"),
 }
 
 func bind(label, help string, names ...string) key.Binding {
@@ -101,21 +103,19 @@ func (s *screen) back() tea.Cmd {
 }
 
 func (s *screen) typeFilter(msg tea.KeyMsg) {
-	switch msg.Type {
-	case tea.KeyEnter:
+	switch {
+	case key.Matches(msg, keys.keep):
 		s.typing = false
-	case tea.KeyEsc:
+	case key.Matches(msg, keys.drop):
 		s.typing, s.filter = false, ""
-	case tea.KeyBackspace:
+	case msg.Type == tea.KeyBackspace:
 		if runes := []rune(s.filter); len(runes) > 0 {
 			s.filter = string(runes[:len(runes)-1])
 		}
-	case tea.KeyRunes, tea.KeySpace:
+	case msg.Type == tea.KeySpace:
+		s.filter += " "
+	case msg.Type == tea.KeyRunes:
 		s.filter += cleanLine(string(msg.Runes))
-		if msg.Type == tea.KeySpace {
-			s.filter += " "
-		}
-	default: // no other key edits it
 	}
 }
 

@@ -69,7 +69,9 @@ func TestKeys_SelectionStaysWhereItWasPut(t *testing.T) {
 
 func TestKeys_Esc(t *testing.T) {
 	r := ended(Options{})
-	r.press("/", "g", "p", "u", "enter", "enter", "?", "esc")
+	r.press("/", "g", "p", "u")
+	require.Contains(t, r.View(), "enter keep the filter  esc clear it")
+	r.press("enter", "enter", "?", "esc")
 	require.False(t, r.help)
 	require.True(t, r.detail)
 	r.press("esc")

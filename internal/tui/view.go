@@ -13,7 +13,7 @@ const (
 	smallHeight = 8  // no host, no empty lines
 	tinyHeight  = 4  // the list and how things stand
 
-	besideWidth   = 110 // the detail stands beside the list
+	besideWidth   = 120 // the detail stands beside the list
 	beneathHeight = 13  // of the body: the detail stands beneath it
 	minDetail     = 6   // its height there
 
