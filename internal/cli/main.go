@@ -52,7 +52,7 @@ type session struct {
 func newApp(s *session) *cli.App {
 	app := &cli.App{
 		Name:                      "runpodctl-worker",
-		Usage:                     "run Runpod serverless workers: a doctor for the machine, a local Runpod for your desk, an entrypoint for your container",
+		Usage:                     "Runpod serverless workers: check the machine, try at home, run in a container",
 		Version:                   fullVersion(),
 		Writer:                    s.Stdout,
 		ErrWriter:                 s.Stderr,

@@ -39,7 +39,7 @@ func startChain(t *testing.T, text string, concurrency int) *chain {
 	api := client.New(client.Config{URLs: urls, WorkerID: "w-1", Key: platformKey, Concurrency: concurrency})
 	w := worker.New(worker.Config{
 		Concurrency: concurrency, ReadyTimeout: patience, Log: slog.New(slog.NewTextHandler(out, nil)),
-	}, program.New(o), api)
+	}, func() worker.Handler { return program.New(o) }, api)
 	fetch, drain := context.WithCancel(context.Background())
 	c := &chain{API: platform, drain: drain, over: make(chan struct{}), out: out}
 	go func() {
