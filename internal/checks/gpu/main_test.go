@@ -28,7 +28,12 @@ func TestMain(m *testing.M) {
 		play(script)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if built != "" {
+			_ = os.RemoveAll(built)
+		}
+		os.Exit(code)
+	}))
 }
 
 // play does one thing a line. What is no command is reported as it is.
