@@ -120,13 +120,10 @@ var nvmlCodes = map[int]code{
 // The codes that a verdict looks at.
 const (
 	cudaOutOfMemory   = 2
-	cudaUnavailable   = 46
 	cudaNoDevice      = 100
 	cudaInvalidPTX    = 218
 	cudaJITDisabled   = 223
 	cudaNotReady      = 802
-	nvmlNoDriver      = 9
-	nvmlNoLibrary     = 12
 	nvmlIsLost        = 15
 	nvmlResetRequired = 16
 )

@@ -46,7 +46,8 @@ func TestLook(t *testing.T) {
 			require.Equal(t, tt.proof, p.proof())
 			require.Equal(t, tt.hint, p.hint())
 			if tt.version != "" {
-				require.Equal(t, "550.54.15", p.kernel)
+				require.True(t, p.module)
+				require.Equal(t, "550.54.15", p.version)
 			}
 		})
 	}

@@ -3,7 +3,9 @@ package gpu
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -186,6 +188,28 @@ func TestRecent(t *testing.T) {
 		{at: 20 * time.Minute, pci: "0000:1b:00", id: 95},
 	}
 	require.Equal(t, []xidEvent{{gpu: "GPU 0", id: 48}}, recent(entries, 25*time.Minute, units), "neither old ones nor those of others")
+}
+
+func TestUnitsByBus_KnowsWhoHasGone(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, map[string]string{"proc/driver/nvidia/gpus/0000:1b:00.0/information": "", "proc/driver/nvidia/gpus/0000:1a:00.0/information": ""})
+	s := &survey{presence: presence{root: root}, nvml: inventory{health: []wire.Health{{Index: 3, PCI: "00000000:1A:00.0"}}}}
+	require.Equal(t, map[string]string{busID("0000:1a:00"): "GPU 3", busID("0000:1b:00"): "GPU 0000:1b:00.0"}, s.unitsByBus())
+}
+
+func TestBlocked(t *testing.T) {
+	root := t.TempDir()
+	require.Equal(t, "; /dev/nvidiactl is not in this container", blocked(root))
+	write(t, root, map[string]string{"dev/nvidiactl": ""})
+	require.Equal(t, "; /dev/nvidia-uvm is not in this container", blocked(root))
+	write(t, root, map[string]string{"dev/nvidia-uvm": ""})
+	require.Empty(t, blocked(root))
+	for err, want := range map[syscall.Errno]string{
+		syscall.EPERM: "is blocked by the device cgroup", syscall.EACCES: "may not be opened by this user",
+		syscall.ENODEV: "has no driver behind it", syscall.EIO: "cannot be opened: open x: input/output error",
+	} {
+		require.Equal(t, want, whyBlocked(&fs.PathError{Op: "open", Path: "x", Err: err}))
+	}
 }
 
 func TestKernelLog(t *testing.T) {

@@ -192,7 +192,7 @@ func TestMachines(t *testing.T) {
 		{"a stub library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.CUDAStub, gpufake.NVML}}, memory, checks.Fail, "a stub of libcuda is loaded"},
 		{"no CUDA library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.NVML}}, memory, checks.Fail, "libcuda.so.1"},
 		{"no NVML library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.CUDA}}, health, checks.Warn, "libnvidia-ml.so.1"},
-		{"MIG", machine{nodes: 1, gpus: 1, values: "0.mig=2"}, memory, checks.Pass, "2 GPUs"},
+		{"MIG", machine{nodes: 1, gpus: 1, values: "0.mig=2"}, memory, checks.Pass, "2 MIG slices"},
 		{"MIG's health", machine{nodes: 1, gpus: 1, values: "0.mig=2"}, health, checks.Pass, "1 GPU is well"},
 		{"MIG without an instance", machine{nodes: 1, gpus: 1, values: "0.mig=0"}, health, checks.Fail, "GPU 0: MIG is on, and there is no instance"},
 		{"a GPU less than expected", machine{nodes: 1, gpus: 1, config: []string{"RUNPOD_GPU_COUNT=2"}}, health, checks.Fail, "1 GPU is here, 2 expected (RUNPOD_GPU_COUNT)"},

@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -104,6 +105,10 @@ func fallback(nvml inventory) bool {
 // unitsByBus names the GPUs by their PCI addresses.
 func (s *survey) unitsByBus() map[string]string {
 	units := map[string]string{}
+	known, _ := filepath.Glob(s.presence.root + "/proc/driver/nvidia/gpus/*") // also one that nobody lists any more
+	for _, path := range known {
+		units[busID(filepath.Base(path))] = "GPU " + filepath.Base(path)
+	}
 	for _, d := range s.cuda.devices {
 		units[busID(d.PCI)] = unitName(d.Index)
 	}

@@ -20,7 +20,6 @@ type unit struct {
 	free  uint64
 	known bool // free is known
 	slice bool
-	mode  int // compute mode
 }
 
 // units are the GPUs that CUDA may use here, each divided one by its slices: CUDA itself shows a process one slice only.
@@ -53,7 +52,7 @@ func (s *survey) units(visible bool) []unit {
 			continue
 		}
 		add(unit{
-			name: unitName(d.Index), model: d.Name, uuid: d.UUID, index: d.Index, total: d.Total, slice: slice, mode: d.Mode,
+			name: unitName(d.Index), model: d.Name, uuid: d.UUID, index: d.Index, total: d.Total, slice: slice,
 		})
 	}
 	if !divided {
@@ -83,6 +82,9 @@ func (s *survey) unusable() []finding {
 			f.text = "GPU device nodes are here, the driver's libraries are not"
 			f.remedy = "Start the container with the NVIDIA runtime (--gpus all). On a read-only root its ldconfig may have failed."
 		}
+		if s.cuda.failure.Step == wire.CUDAInit {
+			f.text += blocked(s.presence.root)
+		}
 		return []finding{f}
 	case s.cuda.err != nil:
 		return []finding{trouble("", s.cuda.err)}
@@ -92,7 +94,22 @@ func (s *survey) unusable() []finding {
 	return nil
 }
 
-// facts are what a report says of each unit.
+// howMany says how many units there are, and of what kind.
+func howMany(units []unit) string {
+	if len(units) > 0 && !slices.ContainsFunc(units, func(u unit) bool { return !u.slice }) {
+		return count(len(units), "MIG slice", "MIG slices")
+	}
+	return count(len(units), "GPU", "GPUs")
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// unitFacts are what a report says of each unit.
 func unitFacts(units []unit) []checks.Fact {
 	var facts []checks.Fact
 	for _, u := range units {

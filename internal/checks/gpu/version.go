@@ -3,7 +3,6 @@ package gpu
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/require"
@@ -56,7 +55,7 @@ func versionsOf(s *survey) versions {
 		v.driver, v.source = v.library, "libcuda"
 	}
 	if v.name == "" {
-		v.name = strings.TrimSuffix(s.presence.kernel, "unknown")
+		v.name = s.presence.version
 	}
 	for _, dev := range s.cuda.devices {
 		v.arch = fmt.Sprintf("%d.%d", dev.Major, dev.Minor)
