@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -97,12 +98,7 @@ func (m machine) locate(t *testing.T) Locator {
 	dir, err := programs()
 	require.NoError(t, err, "the helpers are built with go and gcc")
 	return func(h Helper) (Program, error) {
-		for _, there := range m.helpers {
-			if there == h {
-				return Program{Path: filepath.Join(dir, h.file())}, nil
-			}
-		}
-		if m.helpers != nil {
+		if m.helpers != nil && !slices.Contains(m.helpers, h) {
 			return Locate(lookup())(h)
 		}
 		return Program{Path: filepath.Join(dir, h.file())}, nil
