@@ -74,4 +74,4 @@ $(LINT):
 
 .PHONY: clean
 clean: ## Remove what was built and installed here
-	rm -rf bin dist .venv .cache test/sdk/js/node_modules
+	rm -rf bin dist internal/checks/gpu/embedded/bin .venv .cache test/sdk/js/node_modules

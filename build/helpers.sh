@@ -12,7 +12,8 @@ packed=internal/checks/gpu/embedded/bin/$arch
 
 # compiler prints the C compiler for the target, if there is one.
 compiler() {
-	local candidate=${CC:-gcc}
+	local candidate
+	candidate=$(go env CC)
 	if [ -z "${CC:-}" ] && [ "$arch" != "$(go env GOHOSTARCH)" ]; then
 		case $arch in
 		amd64) candidate=x86_64-linux-gnu-gcc ;;
@@ -37,26 +38,27 @@ build_both() { # DIR
 		echo "no C compiler for $arch: built without the NVML helper" >&2
 		return
 	fi
-	build/oldglibc.sh "$cc" "$arch" "$work"
+	local old=$PWD/.cache/oldglibc/$arch # a fixed place, since the path shows in the program's build id
+	build/oldglibc.sh "$cc" "$arch" "$old"
 	# Its calls are bound when they are made, whatever the compiler prefers: no driver has all functions of go-nvml.
 	CGO_ENABLED=1 CC=$cc CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" \
-		build nvml "$1" "'-extldflags=-Wl,-z,lazy -L$work'"
+		build nvml "$1" "'-extldflags=-Wl,-z,lazy -L$old'"
 }
 
 if [ "$(go env GOOS)" != linux ]; then
 	exit 0 # the driver is on Linux only
 fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 case "${1:-}" in
 beside)
 	build_both "$2"
 	;;
 embed)
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"' EXIT
+	build_both "$work"
 	rm -rf "$packed"
-	mkdir -p "$packed" "$work/bin"
-	build_both "$work/bin"
-	for helper in "$work"/bin/*; do
+	mkdir -p "$packed"
+	for helper in "$work"/*; do
 		name=${helper##*/"$module"-}
 		gzip -9nc "$helper" >"$packed/$name.gz"
 	done

@@ -4,11 +4,16 @@
 # nowhere else. Every glibc, however new, still has the oldest version too, and that is what these ask for.
 set -euo pipefail
 cc=$1 arch=$2 dir=$3
+mkdir -p "$dir"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
 stub() { # SONAME VERSIONS FUNCTION...
-	printf 'void %s(void) {}\n' "${@:3}" >"$dir/stub.c"
-	echo "$2" >"$dir/stub.map"
-	"$cc" -shared -nostdlib -fno-builtin -Wl,-soname,"$1" -Wl,--version-script="$dir/stub.map" -o "$dir/${1%.*}" "$dir/stub.c"
+	printf 'void %s(void) {}\n' "${@:3}" >"$work/stub.c"
+	echo "$2" >"$work/stub.map"
+	"$cc" -shared -nostdlib -fno-builtin -Wl,-soname,"$1" -Wl,--version-script="$work/stub.map" -o "$work/stub.so" "$work/stub.c"
+	cp "$work/stub.so" "$dir/$1.$$"
+	mv -f "$dir/$1.$$" "$dir/${1%.*}" # somebody may be linking right now
 }
 
 case $arch in

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/NVIDIA/go-nvml/pkg/dl"
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -35,9 +36,27 @@ type library struct {
 	own  *dl.DynamicLibrary
 }
 
-// openLibrary loads NVML by its name, or from where it usually lies. The error has the loader's words, which go-nvml
-// would keep to itself.
+// errNoLibrary is the answer where there is no NVML at all.
+var errNoLibrary = errors.New("there is no " + libraryName)
+
+// openLibrary loads NVML by its name, or from where it usually lies. Other errors than errNoLibrary have the loader's
+// words, which go-nvml would keep to itself.
 func openLibrary() (*library, error) {
+	failure := errNoLibrary
+	for _, name := range candidates() {
+		own := dl.New(name, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
+		err := own.Open()
+		if err == nil {
+			return checked(&library{Interface: nvml.New(nvml.WithLibraryPath(name)), name: name, own: own})
+		}
+		if !unknown(err) {
+			failure = err
+		}
+	}
+	return nil, failure
+}
+
+func candidates() []string {
 	names := []string{libraryName}
 	for _, dir := range libraryDirs {
 		path := filepath.Join(dir, libraryName)
@@ -45,22 +64,21 @@ func openLibrary() (*library, error) {
 			names = append(names, path)
 		}
 	}
-	var failures []error
-	for _, name := range names {
-		own := dl.New(name, dl.RTLD_LAZY|dl.RTLD_GLOBAL)
-		if err := own.Open(); err != nil {
-			failures = append(failures, err)
-			continue
+	return names
+}
+
+// unknown tells whether the loader did not find NVML itself; something that NVML needs may be missing, too.
+func unknown(err error) bool {
+	return strings.HasPrefix(err.Error(), libraryName+": ") && strings.HasSuffix(err.Error(), "No such file or directory")
+}
+
+func checked(l *library) (*library, error) {
+	for _, symbol := range coreSymbols {
+		if !l.has(symbol) {
+			return nil, fmt.Errorf("%s is not NVML: it has no %s", l.name, symbol)
 		}
-		lib := &library{Interface: nvml.New(nvml.WithLibraryPath(name)), name: name, own: own}
-		for _, symbol := range coreSymbols {
-			if !lib.has(symbol) {
-				return nil, fmt.Errorf("%s is not NVML: it has no %s", name, symbol)
-			}
-		}
-		return lib, nil
 	}
-	return nil, errors.Join(failures...)
+	return l, nil
 }
 
 // has tells whether the driver has a function.

@@ -97,7 +97,7 @@ func listen(t *testing.T, cmd *exec.Cmd) <-chan wire.Line {
 	cmd.ExtraFiles = []*os.File{out}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, out.Close())
-	lines := make(chan wire.Line, 1000)
+	lines := make(chan wire.Line)
 	go func() {
 		defer close(lines)
 		defer in.Close()
@@ -173,13 +173,21 @@ func garbage(t *testing.T) string {
 	return dir
 }
 
-// foreign makes a folder with a library of another kind under NVML's name.
-func foreign(t *testing.T) string {
+// foreign makes a folder with a library of another kind under NVML's name, which may need one that is not there.
+func foreign(t *testing.T, needs string) string {
 	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "gcc", "-shared", "-x", "c", os.DevNull, "-o",
-		filepath.Join(dir, "libnvidia-ml.so.1"))
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	dir, args := t.TempDir(), []string{"-shared", "-x", "c", os.DevNull}
+	if needs != "" {
+		gone := filepath.Join(t.TempDir(), needs)
+		compile(t, "-shared", "-x", "c", os.DevNull, "-Wl,-soname,"+needs, "-o", gone)
+		args = append(args, "-x", "none", "-Wl,--no-as-needed", gone)
+	}
+	compile(t, append(args, "-o", filepath.Join(dir, "libnvidia-ml.so.1"))...)
 	return dir
+}
+
+func compile(t *testing.T, args ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "gcc", args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
 }

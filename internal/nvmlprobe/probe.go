@@ -3,6 +3,7 @@
 package nvmlprobe
 
 import (
+	"errors"
 	"io"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -43,9 +44,11 @@ func load(report *wire.Report) (*library, bool) {
 	step := report.Begin(wire.NVMLLoad, wire.NoGPU)
 	lib, err := openLibrary()
 	if err != nil {
-		step.Done(wire.Outcome{
-			State: wire.StateFail, Call: "dlopen", Code: int(nvml.ERROR_LIBRARY_NOT_FOUND), Detail: err.Error(),
-		})
+		outcome := wire.Outcome{State: wire.StateFail, Call: "dlopen", Detail: err.Error()}
+		if errors.Is(err, errNoLibrary) {
+			outcome.Code = int(nvml.ERROR_LIBRARY_NOT_FOUND)
+		}
+		step.Done(outcome)
 		return nil, false
 	}
 	step.Done(wire.Outcome{State: wire.StateOK, Detail: lib.name})

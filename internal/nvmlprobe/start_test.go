@@ -17,15 +17,20 @@ import (
 )
 
 func TestStart_WithoutALibrary(t *testing.T) {
+	if _, err := os.Stat("/proc/driver/nvidia"); err == nil {
+		t.Skip("this machine has a driver of its own, which would be found")
+	}
 	b := box{gpus: 1}
 	for _, test := range []struct {
 		name   string
 		dir    string
+		code   int
 		detail string
 	}{
-		{"none", t.TempDir(), "libnvidia-ml.so.1: cannot open shared object file"},
-		{"not a library", garbage(t), "invalid ELF header"},
-		{"not NVML", foreign(t), "libnvidia-ml.so.1 is not NVML: it has no nvmlInit_v2"},
+		{"none", t.TempDir(), 12, "there is no libnvidia-ml.so.1"},
+		{"not a library", garbage(t), 0, "invalid ELF header"},
+		{"not NVML", foreign(t, ""), 0, "libnvidia-ml.so.1 is not NVML: it has no nvmlInit_v2"},
+		{"needs a library that is not here", foreign(t, "libgone.so.1"), 0, "libgone.so.1: cannot open shared object file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b.env = []string{"LD_LIBRARY_PATH=" + test.dir}
@@ -34,6 +39,7 @@ func TestStart_WithoutALibrary(t *testing.T) {
 			line := got.step(t, wire.NVMLLoad, wire.NoGPU)
 			require.Equal(t, wire.StateFail, line.State)
 			require.Equal(t, "dlopen", line.Call)
+			require.Equal(t, test.code, line.Code)
 			require.Contains(t, line.Detail, test.detail)
 			require.Len(t, got.lines, 3, "nothing more is asked")
 		})

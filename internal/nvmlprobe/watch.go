@@ -21,8 +21,9 @@ var eventSymbols = []string{
 const (
 	watched = nvml.EventTypeSingleBitEccError | nvml.EventTypeDoubleBitEccError | nvml.EventTypeXidCriticalError
 
-	waitMS    = 200             // for one event: also how long none comes before the rest is taken as told
+	waitMS    = 100             // for one event: also how long none comes before the rest is taken as told
 	drainTime = 2 * time.Second // for what is still told after stdin has ended, however much it is
+	maxEvents = 1000            // are reported: memory that goes bad makes a storm of them
 )
 
 // watch reports the events of the GPUs until stdin ends. It does not wait for that end to look: of several XIDs the
@@ -38,10 +39,13 @@ func watch(report *wire.Report, lib *library, gpus []gpu, stdin io.Reader) {
 		_, _ = io.Copy(io.Discard, stdin)
 	}()
 	var last <-chan time.Time
+	told := 0
 	for {
 		data, ret := set.Wait(waitMS)
 		switch {
+		case ret == nvml.SUCCESS && told == maxEvents:
 		case ret == nvml.SUCCESS:
+			told++
 			index, event := describe(gpus, data)
 			report.Begin(wire.NVMLEvent, index).Done(wire.Outcome{State: wire.StateOK, Data: event})
 		case ret != nvml.ERROR_TIMEOUT:

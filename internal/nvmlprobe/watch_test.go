@@ -98,3 +98,16 @@ func TestWatch_TellsAtOnceAndEndsWithStdin(t *testing.T) {
 	until("", wire.StateEnd)
 	require.Zero(t, wait(t, cmd))
 }
+
+// A storm of events fills no report, and does not keep the helper from its end.
+func TestWatch_Storm(t *testing.T) {
+	got := box{libs: gpufake.Build(t, gpufake.NVML), values: "xid=94;xid_times=1500", gpus: 1}.run(t, "watch")
+	got.requireEnd(t)
+	events := 0
+	for _, line := range got.lines {
+		if line.Step == wire.NVMLEvent && line.State == wire.StateOK {
+			events++
+		}
+	}
+	require.Equal(t, 1000, events)
+}

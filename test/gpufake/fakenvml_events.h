@@ -1,4 +1,5 @@
-// Events: each registered GPU that has the value xid is told of once, by the wait that xid_wait counts to.
+// Events: of each registered GPU that has the value xid one is told, or xid_times of them, from the wait on that
+// xid_wait counts to.
 static int event_set, events_wanted[GPUS], events_told[GPUS], waits;
 
 FAKE_API int nvmlEventSetCreate(int **set) {
@@ -27,9 +28,9 @@ FAKE_API int nvmlEventSetWait_v2(int *set, struct event *event, unsigned timeout
   waits++;
   for (int gpu = 0; gpu < fake_count(); gpu++) {
     int xid = (int)fake_value(gpu, "xid", 0);
-    if (xid == 0 || events_told[gpu] || !(events_wanted[gpu] & 8)) continue;
+    if (xid == 0 || events_told[gpu] == fake_value(gpu, "xid_times", 1) || !(events_wanted[gpu] & 8)) continue;
     if (waits < fake_value(gpu, "xid_wait", 1)) continue;
-    events_told[gpu] = 1;
+    events_told[gpu]++;
     *event = (struct event){.device = &gpus[gpu], .type = 8, .data = xid};
     return SUCCESS;
   }

@@ -121,7 +121,8 @@ func (r *run) take(line wire.Line) time.Duration {
 	default:
 		r.current = wire.Line{}
 		r.finished = append(r.finished, line)
-		if line.Step == wire.NVMLWatch && line.State == wire.StateOK {
+		watching := line.Step == wire.NVMLWatch || line.Step == wire.NVMLEvent
+		if watching && line.State == wire.StateOK {
 			return forever // until its stdin ends
 		}
 		return r.between
