@@ -11,8 +11,11 @@ import (
 // Who leaves the group of the program, as a daemon does, seldom leaves its environment too. Processes of
 // other users cannot be looked at, and could not be ended.
 func marked(entry string, pgid int) []int {
+	if entry == "" {
+		return nil
+	}
 	names, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil || entry == "" {
+	if err != nil {
 		return nil
 	}
 	want, group := []byte(entry), []byte(strconv.Itoa(pgid))

@@ -187,11 +187,19 @@ func TestPass_AsksOnce(t *testing.T) {
 	run1(t, version)
 	run1(t, health)
 	require.Equal(t, 1, asked(t, count))
-	_, err := d.GPUs(t.Context())
-	require.ErrorContains(t, err, "the cuda helper is not in this binary")
+	gpus, err := d.GPUs(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []Info{{Name: "NVIDIA H100 80GB HBM3", TotalGB: 81559.0 / 1024, FreeGB: 81000.0 / 1024}}, gpus)
 	require.Equal(t, 1, asked(t, count))
 	run1(t, version)
 	require.Equal(t, 2, asked(t, count), "a run again asks again")
+}
+
+func TestGPUs_NeedsSomebodyWhoKnows(t *testing.T) {
+	_, err := machine{nodes: 1, helpers: []Helper{}}.start(t).GPUs(t.Context())
+	require.ErrorContains(t, err, "the cuda helper is not in this binary")
+	_, err = machine{nodes: 0, helpers: []Helper{}, smi: "echo No devices were found; exit 6"}.start(t).GPUs(t.Context())
+	require.EqualError(t, err, "no GPU: there is nvidia-smi, but no device that it knows")
 }
 
 func asked(t *testing.T, file string) int {
@@ -220,21 +228,31 @@ func TestInterrupted(t *testing.T) {
 
 // A fabric that becomes ready while there is time is no fault.
 func TestFabric(t *testing.T) {
-	slow := machine{nodes: 1, gpus: 1, rules: "cuInit=802"}
-	slow.config = []string{"RUNPOD_GPU_TEST_TIMEOUT=6"}
-	res := run1(t, slow.start(t).Memory())
+	never := machine{nodes: 1, gpus: 1, rules: "cuInit=802"}.start(t)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	locate, times := never.helpers.locate, 0
+	never.helpers.locate = func(h Helper) (Program, error) {
+		if h == CUDAHelper {
+			if times++; times == 3 {
+				cancel(overError{time.Minute})
+			}
+		}
+		return locate(h)
+	}
+	res := never.Memory().Run(ctx)
 	require.Equal(t, checks.Fail, res.Status)
 	require.Contains(t, res.Summary, "the NVSwitch fabric is not ready (CUDA_ERROR_SYSTEM_NOT_READY, 802, from cuInit)")
+	require.Equal(t, 3, times, "the survey, and twice more until the time was over")
 
 	d := machine{nodes: 1, gpus: 1}.start(t)
 	seen, _ := d.look()
-	ctx, p, leave := d.enter(t.Context(), checks.Early, "gpu_memory")
+	within, p, leave := d.enter(t.Context(), checks.Early, "gpu_memory")
 	defer leave()
-	s := d.inquire(ctx, p, seen)
+	s := d.inquire(within, p, seen)
 	before := *s
 	notReady := line("cuda.init", "fail", cudaNotReady, nil)
 	before.cuda = listing{failure: &notReady}
-	units, found, after := d.testable(ctx, p, &before)
+	units, found, after := d.testable(within, p, &before)
 	require.Empty(t, found)
 	require.Len(t, units, 1)
 	require.Same(t, after, p.found, "the others of the pass know it too")

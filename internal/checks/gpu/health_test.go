@@ -85,6 +85,7 @@ func TestMissing(t *testing.T) {
 		{"CUDA misses one", survey{nvml: inventory{source: "NVML", count: 3}, cuda: listing{devices: two}}, nil, nil, checks.Fail, "NVML sees 3 GPUs, CUDA only 2"},
 		{"somebody chose two", survey{nvml: inventory{source: "NVML", count: 3}, cuda: listing{devices: two}}, []string{"CUDA_VISIBLE_DEVICES=0,1"}, nil, checks.Pass, ""},
 		{"a node too many", survey{presence: presence{devices: []string{"a", "b", "c"}}, nvml: inventory{source: "NVML", count: 2}}, nil, nil, checks.Warn, "3 device nodes for GPUs, and NVML sees only 2"},
+		{"nobody sees one", survey{presence: presence{devices: []string{"a"}}, nvml: inventory{source: "NVML"}}, nil, nil, checks.Fail, "NVML sees no GPU, though there should be one"},
 		{"fewer than expected", survey{nvml: inventory{source: "NVML", count: 2}, cuda: listing{devices: two}}, nil, []string{"RUNPOD_GPU_COUNT=4"}, checks.Fail, "2 GPUs are here, 4 expected (RUNPOD_GPU_COUNT)"},
 		{"more than expected", survey{nvml: inventory{source: "NVML", count: 2}, cuda: listing{devices: two}}, nil, []string{"RUNPOD_GPU_COUNT=1"}, checks.Pass, ""},
 	} {

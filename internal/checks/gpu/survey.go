@@ -49,9 +49,9 @@ func (s *survey) management() inventory {
 	return s.nvml
 }
 
-// listed tells whether anybody lists a GPU.
+// listed tells whether anybody lists a GPU. nvidia-smi shows a driver's version only where there is one.
 func (s *survey) listed() bool {
-	return len(s.cuda.devices) > 0 || s.nvml.count > 0 || s.smi.count > 0
+	return len(s.cuda.devices) > 0 || s.nvml.count > 0 || s.smi.count > 0 || s.smi.driver.Version != ""
 }
 
 // hung tells whether anybody who was asked did not answer.

@@ -23,6 +23,7 @@ type unit struct {
 }
 
 // units are the GPUs that CUDA may use here, each divided one by its slices: CUDA itself shows a process one slice only.
+// Where its helper cannot run, they are those that the management side lists.
 func (s *survey) units(visible bool) []unit {
 	management := s.management()
 	memory := map[string]wire.NVMLMemory{}
@@ -55,11 +56,15 @@ func (s *survey) units(visible bool) []unit {
 			name: unitName(d.Index), model: d.Name, uuid: d.UUID, index: d.Index, total: d.Total, slice: slice,
 		})
 	}
-	if !divided {
-		return list
-	}
+	_, unasked := s.cuda.err.(startError) //nolint:errorlint // ask returns it as it is
 	for _, h := range management.health {
 		if h.MIG == nil || !*h.MIG {
+			if unasked {
+				add(unit{name: unitName(h.Index), model: h.Name, uuid: h.UUID, index: h.Index})
+			}
+			continue
+		}
+		if !divided {
 			continue
 		}
 		list = slices.DeleteFunc(list, func(u unit) bool { return u.uuid == h.UUID })

@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/require"
@@ -131,8 +132,12 @@ func (v versions) facts() []checks.Fact {
 			Name: "image_cuda", Value: v.toolkit.version.String(), Text: fmt.Sprintf("image built for CUDA %s (from %s)", v.toolkit.version, v.toolkit.source),
 		})
 	}
+	var required, short []string
 	for _, r := range v.requirements {
-		facts = append(facts, checks.Fact{Name: "image_requires", Value: r.String(), Text: "image requires " + shorten(r.String())})
+		required, short = append(required, r.String()), append(short, shorten(r.String()))
+	}
+	if len(required) > 0 {
+		facts = append(facts, checks.Fact{Name: "image_requires", Value: required, Text: "image requires " + strings.Join(short, ", and ")})
 	}
 	return append(facts, checks.Fact{Name: "source", Value: v.source})
 }
