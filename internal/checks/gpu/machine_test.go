@@ -187,6 +187,8 @@ func TestMachines(t *testing.T) {
 		{"an old driver's memory", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.CUDAOld, gpufake.NVMLOld}}, memory, checks.Pass, "1 GPU"},
 		{"a stub library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.CUDAStub, gpufake.NVML}}, memory, checks.Fail, "a stub of libcuda is loaded"},
 		{"no CUDA library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.NVML}}, memory, checks.Fail, "libcuda.so.1"},
+		{"no library at all", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{}}, memory, checks.Fail, "GPU device nodes are here, the driver's libraries are not"},
+		{"a call is refused, and a node is missing", machine{nodes: 1, gpus: 1, rules: "cuInit=999"}, memory, checks.Fail, "(CUDA_ERROR_UNKNOWN, 999, from cuInit); /dev/nvidiactl is not in this container"},
 		{"no NVML library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.CUDA}}, health, checks.Warn, "libnvidia-ml.so.1"},
 		{"MIG", machine{nodes: 1, gpus: 1, values: "0.mig=2"}, memory, checks.Pass, "2 MIG slices"},
 		{"MIG's health", machine{nodes: 1, gpus: 1, values: "0.mig=2"}, health, checks.Pass, "1 GPU is well"},

@@ -89,6 +89,7 @@ func scripted(script string) (helpers, question) {
 		locate:  func(Helper) (Program, error) { return Program{Path: os.Args[0]}, nil },
 		limit:   func(wire.Step) time.Duration { return time.Minute },
 		between: time.Minute,
+		kill:    kill,
 	}
 	return h, question{
 		helper: CUDAHelper, args: []string{"list"},

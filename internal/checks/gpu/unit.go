@@ -87,7 +87,7 @@ func (s *survey) unusable() []finding {
 			f.text = "GPU device nodes are here, the driver's libraries are not"
 			f.remedy = "Start the container with the NVIDIA runtime (--gpus all). On a read-only root its ldconfig may have failed."
 		}
-		if s.cuda.failure.Step == wire.CUDAInit {
+		if s.cuda.failure.Step == wire.CUDAInit && len(s.presence.devices) > 0 {
 			f.text += blocked(s.presence.root)
 		}
 		return []finding{f}

@@ -159,6 +159,22 @@ func TestVersion_ImageAndDriverAreToldApart(t *testing.T) {
 	}
 }
 
+// What official images ask for names the older branches of data centre drivers.
+func TestUnmet_OfficialImages(t *testing.T) {
+	official := "NVIDIA_REQUIRE_CUDA=cuda>=12.4 brand=tesla,driver>=470,driver<471 brand=unknown,driver>=470,driver<471 brand=tesla,driver>=535,driver<536"
+	requirements, err := requirementsOf(nil, lookup(official))
+	require.NoError(t, err)
+	for model, want := range map[string]int{"NVIDIA H100 80GB HBM3": 0, "NVIDIA GeForce RTX 4090": 1, "a model of tomorrow": 0} {
+		v := versions{driver: checks.Version{Major: 12, Minor: 2}, name: "535.104.05", brand: brandOf(model), requirements: requirements}
+		found := v.unmet()
+		require.Len(t, found, want, model)
+		if want > 0 {
+			require.Equal(t, `the image requires "cuda>=12.4 …", and the driver supports CUDA 12.2`, found[0].text)
+			require.Equal(t, checks.Warn, found[0].status)
+		}
+	}
+}
+
 func TestVersionsOf_NamesWhoSpeaks(t *testing.T) {
 	s := &survey{nvml: inventory{source: "NVML", driver: wire.Driver{Version: "550.1", CUDA: 12040}}, cuda: listing{library: wire.Library{Version: 12060}}}
 	require.Equal(t, "12.4 NVML", versionsOf(s).driver.String()+" "+versionsOf(s).source)
