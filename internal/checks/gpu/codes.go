@@ -120,13 +120,10 @@ var nvmlCodes = map[int]code{
 // The codes that a verdict looks at.
 const (
 	cudaOutOfMemory   = 2
-	cudaUnavailable   = 46
 	cudaNoDevice      = 100
 	cudaInvalidPTX    = 218
 	cudaJITDisabled   = 223
 	cudaNotReady      = 802
-	nvmlNoDriver      = 9
-	nvmlNoLibrary     = 12
 	nvmlIsLost        = 15
 	nvmlResetRequired = 16
 )
@@ -142,7 +139,7 @@ func failed(unit string, line wire.Line) finding {
 	if isNVML(line.Step) {
 		table, prefix = nvmlCodes, nvmlPrefix
 	}
-	if line.Code == 0 { // no call of the driver: its library could not be loaded, or the helper itself says no
+	if line.Code == 0 || line.Step == wire.CUDALoad && line.Code == wire.CodeNoLibrary { // no answer of the driver's
 		return finding{status: checks.Fail, unit: unit, text: failure(line), remedy: remedyOf(line.Step)}
 	}
 	c, known := table[line.Code]
@@ -169,7 +166,10 @@ func failed(unit string, line wire.Line) finding {
 }
 
 func failure(line wire.Line) string {
-	if line.Step == wire.CUDALoad {
+	switch {
+	case line.Step == wire.CUDALoad && line.Code == wire.CodeNoLibrary:
+		return "the CUDA driver library, libcuda.so.1, is not in this container"
+	case line.Step == wire.CUDALoad:
 		return "the CUDA driver library, libcuda.so.1, cannot be used: " + line.Detail
 	}
 	return doing(line.Step) + " failed: " + line.Detail

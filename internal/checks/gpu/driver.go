@@ -54,7 +54,7 @@ func New(o Options) *Driver {
 		locate = Locate(o.Config.Lookup)
 	}
 	d.helpers = helpers{
-		locate: locate, between: startTime,
+		locate: locate, between: startTime, kill: kill,
 		limit: func(s wire.Step) time.Duration {
 			if known, ok := steps[s]; ok {
 				return known.limit

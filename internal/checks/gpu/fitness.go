@@ -83,6 +83,11 @@ func (d *Driver) missing(s *survey) []finding {
 			text: fmt.Sprintf("%s for GPUs, and %s sees only %d", count(nodes, "device node", "device nodes"), m.source, listed),
 		})
 	}
+	if m.err == nil && m.failure == nil && listed == 0 {
+		found = append(found, finding{
+			status: checks.Fail, remedy: remedyVisible, text: m.source + " sees no GPU, though there should be one",
+		})
+	}
 	want := d.config.GPUCount
 	have := max(listed, len(s.units(d.chosen())))
 	if want.Value > have && s.listed() {

@@ -149,7 +149,6 @@ var signs = []sign{
 // What NVML's numbers mean.
 const (
 	computeProhibited = 2
-	computeExclusive  = 3
 
 	fabricNotStarted = 1
 	fabricInProgress = 2

@@ -23,6 +23,7 @@ type helpers struct {
 	locate  Locator
 	limit   func(wire.Step) time.Duration // of a step
 	between time.Duration                 // of a start, an exit and what lies between two steps
+	kill    func(*proc.Process) error     // kill, but in tests: nobody can make a process that no signal ends
 }
 
 // ask runs a helper to its end and returns the steps that it finished. The error says why it did not get to the end;
@@ -83,7 +84,7 @@ func (r *run) follow(ctx context.Context, lines <-chan reported) error {
 			case !more:
 				lines = nil
 			case item.err != nil:
-				r.kill()
+				_ = r.kill(r.process) // what it said is the finding
 				return rubbishError{r.helper, item.err}
 			default:
 				limit = r.take(item.line)
@@ -91,12 +92,12 @@ func (r *run) follow(ctx context.Context, lines <-chan reported) error {
 			}
 		case <-exited:
 			exited = nil
-			r.kill()                                                // whom it left behind in its group
+			_ = r.kill(r.process)                                   // whom it left behind in its group
 			_ = r.report.SetReadDeadline(time.Now().Add(drainTime)) // somebody who left the group may hold the pipe
 		case <-timer.C:
-			return hangError{helper: r.helper, line: r.current, limit: limit, stuck: !r.kill()}
+			return hangError{helper: r.helper, line: r.current, limit: limit, stuck: r.kill(r.process) != nil}
 		case <-ctx.Done():
-			return hangError{helper: r.helper, line: r.current, cause: context.Cause(ctx), stuck: !r.kill()}
+			return hangError{helper: r.helper, line: r.current, cause: context.Cause(ctx), stuck: r.kill(r.process) != nil}
 		}
 	}
 	return r.ending()
@@ -141,10 +142,10 @@ func (r *run) ending() error {
 	return deathError{helper: r.helper, line: r.current, how: lastWords(r.output.String(), state)}
 }
 
-// kill ends the helper and its group, and says whether that worked: a process that hangs inside the driver can be
-// beyond any signal. It is then left to the kernel.
-func (r *run) kill() bool {
+// kill ends a process and its group at once. The error tells that it is still there: a process that hangs inside the
+// driver can be beyond any signal. It is then left to the kernel.
+func kill(p *proc.Process) error {
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	return r.process.Stop(now) == nil
+	return p.Stop(now)
 }

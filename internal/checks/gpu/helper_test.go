@@ -3,18 +3,21 @@ package gpu
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/wire"
+	"runpodctl-worker/internal/proc"
 )
 
 const (
@@ -138,10 +141,18 @@ func TestAsk_WithoutAHelper(t *testing.T) {
 	require.Equal(t, checks.Error, trouble("", err).status)
 }
 
-func TestHangError_TellsWhatNoSignalEnds(t *testing.T) {
-	err := hangError{line: wire.Line{Step: wire.CUDAInit, State: wire.StateBegin}, limit: time.Second, stuck: true}
-	require.EqualError(t, err, "no answer within 1s while initialising CUDA; the process is stuck in the kernel and cannot be killed")
+func TestAsk_LeavesBehindWhatNoSignalEnds(t *testing.T) {
+	h, q := scripted(begin + "hang")
+	var left *proc.Process
+	h.kill = func(p *proc.Process) error {
+		left = p
+		return errors.New("still there")
+	}
+	h.limit = func(wire.Step) time.Duration { return 50 * time.Millisecond }
+	_, err := h.ask(t.Context(), q)
+	require.EqualError(t, err, "no answer within 50ms while creating a context; the process is stuck in the kernel and cannot be killed")
 	require.Equal(t, "Reboot the host: the driver hangs.", trouble("GPU 1", err).remedy)
+	require.NoError(t, kill(left))
 }
 
 func TestLocate(t *testing.T) {
@@ -166,14 +177,17 @@ func TestProgram_RunsFromMemoryAndFromAFile(t *testing.T) {
 	if string(image[:2]) == "#!" {
 		t.Skip("/bin/true is a script here")
 	}
-	for name, place := range map[string]func(string) (Program, error){"memory": inMemory, "file": inFile} {
-		t.Run(name, func(t *testing.T) {
-			program, err := place("helper")
-			if errors.Is(err, errors.ErrUnsupported) {
-				t.Skip(err)
-			}
+	for name, place := range map[string]func(io.Reader) (Program, error){
+		"where unpack puts it": func(from io.Reader) (Program, error) { return unpack(CUDAHelper, from) },
+		"a file": func(from io.Reader) (Program, error) {
+			program, err := inFile("helper")
 			require.NoError(t, err)
-			require.NoError(t, program.fill(strings.NewReader(string(image))))
+			return program, program.fill(from)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program, err := place(strings.NewReader(string(image)))
+			require.NoError(t, err)
 			h, q := scripted("")
 			h.locate = func(Helper) (Program, error) { return program, nil }
 			_, err = h.ask(t.Context(), q)
@@ -183,6 +197,11 @@ func TestProgram_RunsFromMemoryAndFromAFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestUnpack_ThatBreaksOff(t *testing.T) {
+	_, err := unpack(NVMLHelper, io.MultiReader(strings.NewReader("half"), iotest.ErrReader(errors.New("gone"))))
+	require.EqualError(t, err, "unpack the nvml helper: gone")
 }
 
 func FuzzParseLine(f *testing.F) {

@@ -20,9 +20,8 @@ type logged struct {
 }
 
 var (
-	xidLine     = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d{1,6}),`)
-	offTheBus   = regexp.MustCompile(`(?:NVRM:|The NVIDIA) GPU (?:at PCI:)?([0-9a-fA-F:.]+)`)
-	offTheBusIn = "fallen off the bus"
+	xidLine   = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d{1,6}),`)
+	offTheBus = regexp.MustCompile(`(?:NVRM:|The NVIDIA) GPU (?:at PCI:)?([0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+(?:\.\d)?)\b.*fallen off the bus`)
 )
 
 // parseRecord reads a record of /dev/kmsg: "prio,seq,microseconds since the start,flags;text".
@@ -43,7 +42,7 @@ func parseRecord(record string) (logged, bool) {
 		l.id, _ = strconv.Atoi(m[2]) // the pattern is a number
 		return l, true
 	}
-	if m := offTheBus.FindStringSubmatch(text); m != nil && strings.Contains(text, offTheBusIn) {
+	if m := offTheBus.FindStringSubmatch(text); m != nil {
 		l.pci, l.id = m[1], 79
 		return l, true
 	}

@@ -61,17 +61,17 @@ func Locate(lookup config.Lookup) Locator {
 				return Program{Path: path}, nil
 			}
 		}
-		return unpack(h)
+		packed, err := embedded.Open(string(h))
+		if err != nil {
+			return Program{}, err
+		}
+		defer packed.Close()
+		return unpack(h, packed)
 	}
 }
 
-// unpack puts the embedded helper into memory, or where that is impossible into a file that nobody else can touch.
-func unpack(h Helper) (Program, error) {
-	packed, err := embedded.Open(string(h))
-	if err != nil {
-		return Program{}, err
-	}
-	defer packed.Close()
+// unpack puts a helper into memory, or where that is impossible into a file that nobody else can touch.
+func unpack(h Helper, packed io.Reader) (Program, error) {
 	// A program that is open for writing cannot be executed, and a fork elsewhere would inherit it for a moment.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()

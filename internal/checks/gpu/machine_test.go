@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	for name, cgo := range map[string]string{"runpodctl-worker-cuda-probe": "0", "runpodctl-worker-nvml-probe": "1"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(dir, name), "runpodctl-worker/cmd/"+name)
 		build.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
@@ -45,6 +47,9 @@ var programs = sync.OnceValues(func() (string, error) {
 	}
 	return dir, nil
 })
+
+// built is where they are, for the end of the tests.
+var built string
 
 // start makes the driver of a machine.
 func (m machine) start(t *testing.T) *Driver {
@@ -93,12 +98,7 @@ func (m machine) locate(t *testing.T) Locator {
 	dir, err := programs()
 	require.NoError(t, err, "the helpers are built with go and gcc")
 	return func(h Helper) (Program, error) {
-		for _, there := range m.helpers {
-			if there == h {
-				return Program{Path: filepath.Join(dir, h.file())}, nil
-			}
-		}
-		if m.helpers != nil {
+		if m.helpers != nil && !slices.Contains(m.helpers, h) {
 			return Locate(lookup())(h)
 		}
 		return Program{Path: filepath.Join(dir, h.file())}, nil
@@ -187,8 +187,10 @@ func TestMachines(t *testing.T) {
 		{"an old driver's memory", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.CUDAOld, gpufake.NVMLOld}}, memory, checks.Pass, "1 GPU"},
 		{"a stub library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.CUDAStub, gpufake.NVML}}, memory, checks.Fail, "a stub of libcuda is loaded"},
 		{"no CUDA library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.NVML}}, memory, checks.Fail, "libcuda.so.1"},
+		{"no library at all", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{}}, memory, checks.Fail, "GPU device nodes are here, the driver's libraries are not"},
+		{"a call is refused, and a node is missing", machine{nodes: 1, gpus: 1, rules: "cuInit=999"}, memory, checks.Fail, "(CUDA_ERROR_UNKNOWN, 999, from cuInit); /dev/nvidiactl is not in this container"},
 		{"no NVML library", machine{nodes: 1, gpus: 1, libraries: []gpufake.Variant{gpufake.CUDA}}, health, checks.Warn, "libnvidia-ml.so.1"},
-		{"MIG", machine{nodes: 1, gpus: 1, values: "0.mig=2"}, memory, checks.Pass, "2 GPUs"},
+		{"MIG", machine{nodes: 1, gpus: 1, values: "0.mig=2"}, memory, checks.Pass, "2 MIG slices"},
 		{"MIG's health", machine{nodes: 1, gpus: 1, values: "0.mig=2"}, health, checks.Pass, "1 GPU is well"},
 		{"MIG without an instance", machine{nodes: 1, gpus: 1, values: "0.mig=0"}, health, checks.Fail, "GPU 0: MIG is on, and there is no instance"},
 		{"a GPU less than expected", machine{nodes: 1, gpus: 1, config: []string{"RUNPOD_GPU_COUNT=2"}}, health, checks.Fail, "1 GPU is here, 2 expected (RUNPOD_GPU_COUNT)"},
@@ -238,6 +240,30 @@ func TestHelpersAreMissing(t *testing.T) {
 			for _, want := range tt.want {
 				require.Contains(t, res.Summary, want)
 			}
+		})
+	}
+}
+
+// nvidia-smi alone, as some images carry it, is asked; what it says decides.
+func TestOnlyNvidiaSMI(t *testing.T) {
+	for _, tt := range []struct {
+		name, smi string
+		status    checks.Status
+		want      string
+	}{
+		{"it knows a GPU", fakeSMI, checks.Pass, "the driver supports CUDA 12.4"},
+		{"it shows a driver", `[ -n "$1" ] || echo Driver Version: 535.1 CUDA Version: 12.2`, checks.Pass, "the driver supports CUDA 12.2"},
+		{"it finds no driver", "echo NVIDIA-SMI has failed; exit 9", checks.Skip, "no GPU: there is nvidia-smi, but no device that it knows"},
+		{"it does not answer", "sleep 600", checks.Fail, "driver tool did not answer in "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := machine{helpers: []Helper{}, smi: tt.smi}
+			if tt.status == checks.Fail {
+				m.config = []string{"RUNPOD_GPU_TEST_TIMEOUT=1"}
+			}
+			res := run1(t, m.start(t).Version())
+			require.Equal(t, tt.status, res.Status, res.Summary)
+			require.Contains(t, res.Summary, tt.want)
 		})
 	}
 }

@@ -28,7 +28,12 @@ func TestMain(m *testing.M) {
 		play(script)
 		return
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if built != "" {
+			_ = os.RemoveAll(built)
+		}
+		os.Exit(code)
+	}))
 }
 
 // play does one thing a line. What is no command is reported as it is.
@@ -84,6 +89,7 @@ func scripted(script string) (helpers, question) {
 		locate:  func(Helper) (Program, error) { return Program{Path: os.Args[0]}, nil },
 		limit:   func(wire.Step) time.Duration { return time.Minute },
 		between: time.Minute,
+		kill:    kill,
 	}
 	return h, question{
 		helper: CUDAHelper, args: []string{"list"},

@@ -42,7 +42,7 @@ func (d *Driver) testMemory(ctx context.Context, p *pass, s *survey) checks.Resu
 	}
 	found = d.busy(found, checks.Early)
 	good := checks.Result{
-		Summary: fmt.Sprintf("%s: written, read back and compared", count(len(units), "GPU", "GPUs")),
+		Summary: fmt.Sprintf("%s: written, read back and compared", howMany(units)),
 		Said:    fmt.Sprintf("GPU binary test passed: %d GPU(s) healthy (CUDA %s)", len(units), versionsOf(s).effective()),
 		Facts:   append(unitFacts(units), memoryFacts(trials)...),
 	}
@@ -88,13 +88,6 @@ func memoryFacts(trials []trial) []checks.Fact {
 		}
 	}
 	return facts
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // watch has NVML note the errors that our own tests provoke. What it returns ends that, and lists them. Where NVML

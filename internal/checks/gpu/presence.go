@@ -10,16 +10,18 @@ import (
 
 // presence is what shows from outside that a GPU should be here, without asking a driver.
 type presence struct {
+	root      string
 	devices   []string // device nodes of GPUs
 	control   bool     // nvidiactl or dxg
-	kernel    string   // version of the kernel's module
+	module    bool     // the kernel's module is loaded
+	version   string   // of that module, where it says so
 	libraries []string // paths of the driver's libraries, the first found of each
 	extra     []string // folders of those that the loader would not find
 	tool      string   // path of nvidia-smi
 }
 
 // proof tells whether the kernel knows an NVIDIA device. NVIDIA_VISIBLE_DEVICES proves nothing: it is set everywhere.
-func (p presence) proof() bool { return len(p.devices) > 0 || p.control || p.kernel != "" }
+func (p presence) proof() bool { return len(p.devices) > 0 || p.control || p.module }
 
 // hint tells whether the driver's files are here, which an image may carry on a machine without a GPU.
 func (p presence) hint() bool { return len(p.libraries) > 0 || p.tool != "" }
@@ -42,7 +44,7 @@ var nvidiaFolders = []string{"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib",
 
 // look gathers what there is below root, which is empty but in tests. What the environment names is taken as it is.
 func look(root string, environ []string) presence {
-	var p presence
+	p := presence{root: root}
 	nodes, _ := filepath.Glob(root + "/dev/nvidia[0-9]*") // the pattern is well-formed
 	for _, node := range nodes {
 		if deviceNode.MatchString(filepath.Base(node)) {
@@ -63,7 +65,7 @@ func look(root string, environ []string) presence {
 	if exists(root + "/dev/dxg") { // any GPU of a Windows host
 		p.control = p.control || len(p.libraries) > 0
 	}
-	p.kernel = kernelVersion(root)
+	p.module, p.version = kernelModule(root)
 	path, _ = variable(environ, "PATH")
 	p.tool = executable(tool, path)
 	return p
@@ -105,16 +107,16 @@ func library(root, name string, named []string, cache []byte) (file string, know
 
 var moduleVersion = regexp.MustCompile(`Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)`)
 
-// kernelVersion is the version of the kernel's module, empty where there is none.
-func kernelVersion(root string) string {
+// kernelModule tells whether the kernel's module is loaded, and its version where it says so.
+func kernelModule(root string) (loaded bool, version string) {
 	text, err := os.ReadFile(root + "/proc/driver/nvidia/version") //nolint:gosec // below the root
 	if err != nil {
-		return ""
+		return false, ""
 	}
 	if m := moduleVersion.FindSubmatch(text); m != nil {
-		return string(m[1])
+		version = string(m[1])
 	}
-	return "unknown"
+	return true, version
 }
 
 // executable finds a program in the folders of a PATH that need not be ours.

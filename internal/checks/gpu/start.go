@@ -19,7 +19,7 @@ func (d *Driver) Init() checks.Check {
 		trials := d.try(ctx, s, units, "init")
 		found = d.busy(append(found, findings(trials)...), checks.Start)
 		good := checks.Result{
-			Summary: count(len(units), "GPU", "GPUs") + " initialised",
+			Summary: howMany(units) + " initialised",
 			Said:    fmt.Sprintf("CUDA initialization passed: %d device(s) initialized successfully", len(units)),
 			Facts:   append(unitFacts(units), contextFacts(trials)...),
 		}

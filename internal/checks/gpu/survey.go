@@ -2,6 +2,7 @@ package gpu
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -48,9 +49,9 @@ func (s *survey) management() inventory {
 	return s.nvml
 }
 
-// listed tells whether anybody lists a GPU.
+// listed tells whether anybody lists a GPU. nvidia-smi shows a driver's version only where there is one.
 func (s *survey) listed() bool {
-	return len(s.cuda.devices) > 0 || s.nvml.count > 0 || s.smi.count > 0
+	return len(s.cuda.devices) > 0 || s.nvml.count > 0 || s.smi.count > 0 || s.smi.driver.Version != ""
 }
 
 // hung tells whether anybody who was asked did not answer.
@@ -104,6 +105,10 @@ func fallback(nvml inventory) bool {
 // unitsByBus names the GPUs by their PCI addresses.
 func (s *survey) unitsByBus() map[string]string {
 	units := map[string]string{}
+	known, _ := filepath.Glob(s.presence.root + "/proc/driver/nvidia/gpus/*") // also one that nobody lists any more
+	for _, path := range known {
+		units[busID(filepath.Base(path))] = "GPU " + filepath.Base(path)
+	}
 	for _, d := range s.cuda.devices {
 		units[busID(d.PCI)] = unitName(d.Index)
 	}

@@ -54,13 +54,11 @@ func runTool(ctx context.Context, limit time.Duration, environ []string, args ..
 	if err != nil {
 		return "", toolError{name, err.Error()}
 	}
-	now, end := context.WithCancel(context.Background())
-	end() // no time to tidy up: it may have hung in the driver
 	select {
 	case <-process.Exited():
-		_ = process.Stop(now) // whom it left behind
+		_ = kill(process) // whom it left behind
 	case <-ctx.Done():
-		stuck := process.Stop(now) != nil
+		stuck := kill(process) != nil
 		return out.String(), silenceError{name: name, limit: limit, stuck: stuck}
 	}
 	if state := process.State(); state.Code != 0 || state.Err != nil {

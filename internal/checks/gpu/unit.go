@@ -20,10 +20,10 @@ type unit struct {
 	free  uint64
 	known bool // free is known
 	slice bool
-	mode  int // compute mode
 }
 
 // units are the GPUs that CUDA may use here, each divided one by its slices: CUDA itself shows a process one slice only.
+// Where its helper cannot run, they are those that the management side lists.
 func (s *survey) units(visible bool) []unit {
 	management := s.management()
 	memory := map[string]wire.NVMLMemory{}
@@ -53,14 +53,18 @@ func (s *survey) units(visible bool) []unit {
 			continue
 		}
 		add(unit{
-			name: unitName(d.Index), model: d.Name, uuid: d.UUID, index: d.Index, total: d.Total, slice: slice, mode: d.Mode,
+			name: unitName(d.Index), model: d.Name, uuid: d.UUID, index: d.Index, total: d.Total, slice: slice,
 		})
 	}
-	if !divided {
-		return list
-	}
+	_, unasked := s.cuda.err.(startError) //nolint:errorlint // ask returns it as it is
 	for _, h := range management.health {
 		if h.MIG == nil || !*h.MIG {
+			if unasked {
+				add(unit{name: unitName(h.Index), model: h.Name, uuid: h.UUID, index: h.Index})
+			}
+			continue
+		}
+		if !divided {
 			continue
 		}
 		list = slices.DeleteFunc(list, func(u unit) bool { return u.uuid == h.UUID })
@@ -83,6 +87,9 @@ func (s *survey) unusable() []finding {
 			f.text = "GPU device nodes are here, the driver's libraries are not"
 			f.remedy = "Start the container with the NVIDIA runtime (--gpus all). On a read-only root its ldconfig may have failed."
 		}
+		if s.cuda.failure.Step == wire.CUDAInit && len(s.presence.devices) > 0 {
+			f.text += blocked(s.presence.root)
+		}
 		return []finding{f}
 	case s.cuda.err != nil:
 		return []finding{trouble("", s.cuda.err)}
@@ -92,7 +99,22 @@ func (s *survey) unusable() []finding {
 	return nil
 }
 
-// facts are what a report says of each unit.
+// howMany says how many units there are, and of what kind.
+func howMany(units []unit) string {
+	if len(units) > 0 && !slices.ContainsFunc(units, func(u unit) bool { return !u.slice }) {
+		return count(len(units), "MIG slice", "MIG slices")
+	}
+	return count(len(units), "GPU", "GPUs")
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// unitFacts are what a report says of each unit.
 func unitFacts(units []unit) []checks.Fact {
 	var facts []checks.Fact
 	for _, u := range units {

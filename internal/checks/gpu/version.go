@@ -56,7 +56,7 @@ func versionsOf(s *survey) versions {
 		v.driver, v.source = v.library, "libcuda"
 	}
 	if v.name == "" {
-		v.name = strings.TrimSuffix(s.presence.kernel, "unknown")
+		v.name = s.presence.version
 	}
 	for _, dev := range s.cuda.devices {
 		v.arch = fmt.Sprintf("%d.%d", dev.Major, dev.Minor)
@@ -132,8 +132,12 @@ func (v versions) facts() []checks.Fact {
 			Name: "image_cuda", Value: v.toolkit.version.String(), Text: fmt.Sprintf("image built for CUDA %s (from %s)", v.toolkit.version, v.toolkit.source),
 		})
 	}
+	var required, short []string
 	for _, r := range v.requirements {
-		facts = append(facts, checks.Fact{Name: "image_requires", Value: r.String(), Text: "image requires " + shorten(r.String())})
+		required, short = append(required, r.String()), append(short, shorten(r.String()))
+	}
+	if len(required) > 0 {
+		facts = append(facts, checks.Fact{Name: "image_requires", Value: required, Text: "image requires " + strings.Join(short, ", and ")})
 	}
 	return append(facts, checks.Fact{Name: "source", Value: v.source})
 }
