@@ -33,6 +33,13 @@ func newClock(now func() time.Time) *clock {
 	return &clock{now: now, seen: now(), thaw: make(chan struct{})}
 }
 
+// start begins to look: a time in which nobody did is no freeze.
+func (c *clock) start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = c.now()
+}
+
 // elapsed is how long the worker has been awake. Whoever asks first after a freeze finds it.
 func (c *clock) elapsed() time.Duration {
 	c.mu.Lock()
