@@ -205,7 +205,7 @@ func TestPause(t *testing.T) {
 			pace.NextBackOff()
 		}
 		require.True(t, pause(t.Context(), thawed, pace, time.Hour))
-		require.False(t, pause(ended, never, pace, 0))
+		require.False(t, pause(ended, never, pace, time.Hour))
 		require.Equal(t, 10*time.Second, time.Since(began))
 		require.Less(t, pace.NextBackOff(), 3*time.Second, "it has begun anew")
 	})
