@@ -11,8 +11,8 @@ import (
 // returnTime is what the jobs of a program that has ended get to come back, before their fate is decided without them.
 const returnTime = time.Second
 
-// errCrasher is the end of a job that is not run again.
-const errCrasher = "worker died while running this job"
+// crasherText is the error of a job that is not run again.
+const crasherText = "worker died while running this job"
 
 // supervise starts the program again, each time it has ended, until ctx ends or it will not stay up.
 func (w *Worker) supervise(ctx context.Context, l *life) {

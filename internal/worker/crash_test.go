@@ -280,7 +280,7 @@ func TestCrash_CulpritIsNotRunAgain(t *testing.T) {
 				require.Equal(r, starts, r.handler.started("crash-1s"))
 				barred := 0
 				for _, post := range r.results(0, 4) {
-					barred += strings.Count(post.Body, errCrasher)
+					barred += strings.Count(post.Body, crasherText)
 				}
 				require.Equal(r, 4-starts, barred)
 			})

@@ -84,7 +84,7 @@ func (t *task) postProgress(value json.RawMessage) {
 func (t *task) persist(ctx context.Context, complaint string, budget time.Duration, size int, post func(context.Context) error) error {
 	var (
 		p        patience
-		wait     = delays(firstRetry, maxRetryWait, 2)
+		pace     = delays(firstRetry, maxRetryWait, 2)
 		deadline = t.w.clock.elapsed() + budget
 	)
 	for {
@@ -97,12 +97,13 @@ func (t *task) persist(ctx context.Context, complaint string, budget time.Durati
 		if ctx.Err() != nil || !p.again(err, size) {
 			return p.verdict(err)
 		}
-		if t.w.clock.elapsed() > deadline {
+		wait := max(pace.NextBackOff(), asked(err))
+		if t.w.clock.elapsed()+wait > deadline {
 			return fmt.Errorf("given up after %s: %w", budget, err)
 		}
 		t.w.ledger.setFailing(t, true)
 		t.w.complain(complaint, err, t.attrs()...)
-		if !pause(ctx, thawed, wait, asked(err)) {
+		if !pause(ctx, thawed, pace, wait) {
 			return err
 		}
 	}

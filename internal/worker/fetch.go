@@ -40,7 +40,7 @@ func (w *Worker) fetch(ctx, open context.Context) {
 			pace.Reset()
 			continue
 		}
-		if !pause(ctx, thawed, pace, asked(err)) {
+		if !pause(ctx, thawed, pace, max(pace.NextBackOff(), asked(err))) {
 			return
 		}
 	}
@@ -51,10 +51,6 @@ func (w *Worker) fetch(ctx, open context.Context) {
 // want has to wait, or the two would never come to an end.
 func (w *Worker) start(jobs []protocol.Job) (started int) {
 	for _, job := range jobs {
-		if w.refused.has(job.ID) {
-			w.complain("A job is handed out again whose result was not wanted; it is left alone for a while.", errNoWelcome, slog.String("job", job.ID))
-			continue
-		}
 		t := w.newTask(job)
 		if held := w.ledger.add(t); held != nil {
 			t.cancel(nil)
@@ -63,10 +59,22 @@ func (w *Worker) start(jobs []protocol.Job) (started int) {
 			}
 			continue
 		}
+		if w.refused.has(job.ID) { // asked only now: a job that is about to be refused is still held
+			w.drop(t)
+			continue
+		}
 		started++
 		w.tasks.Go(t.run)
 	}
 	return started
+}
+
+// drop leaves a job alone whose result was not wanted a moment ago.
+func (w *Worker) drop(t *task) {
+	t.cancel(nil)
+	w.ledger.back(t)
+	w.ledger.settle(t)
+	w.complain("A job is handed out again whose result was not wanted; it is left alone for a while.", errNoWelcome, t.attrs()...)
 }
 
 // linger is a context that ends a while after ctx, or with work.

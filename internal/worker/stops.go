@@ -44,7 +44,7 @@ func (w *Worker) watchStops(ctx context.Context) {
 		if !closed(thawed) {
 			w.complain("Failed to ask for jobs to stop.", err)
 		}
-		if !pause(ctx, thawed, pace, max(rest, asked(err))) {
+		if !pause(ctx, thawed, pace, max(pace.NextBackOff(), rest, asked(err))) {
 			return
 		}
 	}

@@ -69,7 +69,7 @@ func (t *task) run() {
 // handle has the handler do the job: twice, if a crash of which others are suspected too is in the way.
 func (t *task) handle() (protocol.Outcome, error) {
 	if t.w.crashers.barred(t.job.ID, t.w.cfg.MaxCrashes) {
-		return protocol.Outcome{Error: errCrasher}, nil
+		return protocol.Outcome{Error: crasherText}, nil
 	}
 	for {
 		life := t.w.ledger.enter(t)

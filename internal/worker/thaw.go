@@ -33,6 +33,13 @@ func newClock(now func() time.Time) *clock {
 	return &clock{now: now, seen: now(), thaw: make(chan struct{})}
 }
 
+// start begins to look: a time in which nobody did is no freeze.
+func (c *clock) start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = c.now()
+}
+
 // elapsed is how long the worker has been awake. Whoever asks first after a freeze finds it.
 func (c *clock) elapsed() time.Duration {
 	c.mu.Lock()
@@ -119,10 +126,10 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// pause waits before a call is made again: as long as the pace wants, but at least so long. A thaw ends it, and what the
-// pace has grown to: the trouble was that of another time. It returns false when ctx ended before.
-func pause(ctx context.Context, thawed <-chan struct{}, pace *backoff.ExponentialBackOff, least time.Duration) bool {
-	timer := time.NewTimer(max(pace.NextBackOff(), least))
+// pause waits before a call is made again. A thaw ends it, and what the pace has grown to: the trouble was that of
+// another time. It returns false when ctx ended before.
+func pause(ctx context.Context, thawed <-chan struct{}, pace *backoff.ExponentialBackOff, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -162,6 +162,15 @@ func TestThaw_BackAtOnce(t *testing.T) {
 	})
 }
 
+func TestThaw_NoFreezeBeforeTheStart(t *testing.T) {
+	bubble(t, Config{}, lasting, func(r *rig) {
+		time.Sleep(time.Hour)
+		r.start()
+		time.Sleep(time.Minute)
+		require.Empty(r, lines(r.logs.atLeast(slog.LevelInfo), "The worker was frozen"))
+	})
+}
+
 // What the platform was asked to be spared before the freeze is over.
 func TestThaw_EndsBackOffs(t *testing.T) {
 	bubble(t, Config{}, output(`1`), func(r *rig) {
@@ -196,7 +205,7 @@ func TestPause(t *testing.T) {
 			pace.NextBackOff()
 		}
 		require.True(t, pause(t.Context(), thawed, pace, time.Hour))
-		require.False(t, pause(ended, never, pace, 0))
+		require.False(t, pause(ended, never, pace, time.Hour))
 		require.Equal(t, 10*time.Second, time.Since(began))
 		require.Less(t, pace.NextBackOff(), 3*time.Second, "it has begun anew")
 	})

@@ -67,6 +67,7 @@ func (w *Worker) Run(fetch, work context.Context) (Reason, error) {
 	defer w.loops.Wait()
 	defer endBackground()
 
+	w.clock.start()
 	w.loops.Go(func() { w.watchFreezes(w.background) })
 	if w.cfg.PingEarly {
 		w.loops.Go(func() { w.heartbeat(w.background, w.ledger.ids) })
