@@ -323,3 +323,27 @@ func TestStop(t *testing.T) {
 		require.NoError(t, p.Signal(syscall.SIGTERM))
 	})
 }
+
+func TestFinish(t *testing.T) {
+	t.Run("waits for the program", func(t *testing.T) {
+		p, _ := start(t, "exit 3")
+		require.NoError(t, p.Finish(t.Context()))
+		require.Equal(t, "exit code 3", p.State().String())
+	})
+	t.Run("ends what it left", func(t *testing.T) {
+		p, out := start(t, "leave a stubborn child")
+		require.NoError(t, p.Finish(t.Context()))
+		var pid int
+		_, err := fmt.Sscanf(out.String()[strings.Index(out.String(), "child"):], "child %d", &pid)
+		require.NoError(t, err)
+		require.False(t, proc.Alive(pid))
+	})
+	t.Run("not for ever", func(t *testing.T) {
+		p, out := start(t, "stubborn")
+		out.wait(t, "ready")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(os.ErrDeadlineExceeded)
+		require.ErrorIs(t, p.Finish(ctx), os.ErrDeadlineExceeded)
+		require.Equal(t, syscall.SIGKILL, p.State().Signal)
+	})
+}

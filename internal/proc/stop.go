@@ -52,6 +52,20 @@ func (p *Process) Stop(ctx context.Context) error {
 	return fmt.Errorf("process group %d, or who left it, is still there after a KILL", p.Pid())
 }
 
+// Finish waits until the program has ended by itself, and ends it when ctx does, without time to tidy up; the error
+// is the cause of that then. Nothing that the program left behind goes on.
+func (p *Process) Finish(ctx context.Context) error {
+	var overdue error
+	select {
+	case <-p.exited:
+	case <-ctx.Done():
+		overdue = context.Cause(ctx)
+	}
+	now, cancel := context.WithCancel(ctx)
+	cancel()
+	return errors.Join(overdue, p.Stop(now))
+}
+
 // end sends a signal to everything of the program's, also to what comes to light only when its parent has ended, and
 // waits until nothing is left.
 func (p *Process) end(ctx context.Context, sig unix.Signal) (gone bool, err error) {

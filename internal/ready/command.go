@@ -18,17 +18,8 @@ func (c command) Check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-p.Exited():
-	case <-ctx.Done():
-	}
-	now, cancel := context.WithCancel(ctx)
-	cancel()
-	if err := p.Stop(now); err != nil {
+	if err := p.Finish(ctx); err != nil {
 		return err
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
 	if state := p.State(); state != (proc.State{}) {
 		return failure(state, p.Tail())
