@@ -3,6 +3,7 @@ package program
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"runpodctl-worker/internal/handler/program/gateway"
@@ -34,7 +35,8 @@ func (p *Program) servedByGateway() bool {
 // throughGateway is what can be said of a program that asks for its jobs itself. How many it wants at a time, it says
 // with every call.
 func (p *Program) throughGateway() protocol.Ready {
-	return protocol.Ready{Name: strings.Join(p.opts.Args, " ") + " (with an SDK of its own)", Modifier: true}
+	words := strings.Fields(strings.Join(p.opts.Args, " ")) // which may be a whole script
+	return protocol.Ready{Name: fmt.Sprintf("%.80s (with an SDK of its own)", strings.Join(words, " ")), Modifier: true}
 }
 
 // handleThroughGateway runs a job that the program has to take.
