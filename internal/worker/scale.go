@@ -69,10 +69,10 @@ func (w *Worker) resize() {
 	old := w.ledger.resize(slots)
 	switch {
 	case old == slots:
-	case limit > 0 && slots == limit:
+	case limit > 0 && slots == limit && life.scaler == nil:
 		w.log.Info("The handler is not async, so fewer jobs run at a time than were asked for; --sync-threads is for handlers that are thread-safe.",
 			slog.Int("asked", int(w.concurrency.Load())), slog.Int("jobs", slots))
-	default:
-		w.log.Info("The number of jobs at a time has changed.", slog.Int("from", old), slog.Int("to", slots))
+	default: // where the handler has a say, it may say so often
+		w.log.Debug("The number of jobs at a time has changed.", slog.Int("from", old), slog.Int("to", slots))
 	}
 }
