@@ -180,6 +180,20 @@ func TestPass(t *testing.T) {
 	require.NotSame(t, start, enter(checks.Start, "d"), "after a rest")
 }
 
+func TestPass_WhoseTimeIsOver(t *testing.T) {
+	d := New(Options{Config: configOf("RUNPOD_GPU_TEST_TIMEOUT=20")})
+	d.current = &pass{phase: checks.Early, ran: map[string]bool{}, used: time.Now()}
+	ctx, _, leave := d.enter(t.Context(), checks.Early, "a")
+	defer leave()
+	d.helpers.locate = func(Helper) (Program, error) {
+		t.Error("a helper was asked for")
+		return Program{}, errors.New("none")
+	}
+	_, err := d.helpers.ask(ctx, question{helper: CUDAHelper})
+	require.EqualError(t, err, "the time for all GPU checks, 20s, is over")
+	require.True(t, silent(err))
+}
+
 func TestPass_AsksOnce(t *testing.T) {
 	count := filepath.Join(t.TempDir(), "count")
 	d := machine{nodes: 1, helpers: []Helper{}, smi: `[ -n "$1" ] || echo asked >> ` + count + "\n" + fakeSMI}.start(t)
@@ -234,7 +248,7 @@ func TestFabric(t *testing.T) {
 	never.helpers.locate = func(h Helper) (Program, error) {
 		if h == CUDAHelper {
 			if times++; times == 3 {
-				cancel(overError{time.Minute})
+				cancel(overError{budget: time.Minute})
 			}
 		}
 		return locate(h)

@@ -29,6 +29,9 @@ type helpers struct {
 // ask runs a helper to its end and returns the steps that it finished. The error says why it did not get to the end;
 // what it finished before still counts.
 func (h *helpers) ask(ctx context.Context, q question) ([]wire.Line, error) {
+	if ctx.Err() != nil {
+		return nil, hangError{helper: q.helper, cause: context.Cause(ctx)}
+	}
 	program, err := h.locate(q.helper)
 	if err != nil {
 		return nil, startError{helper: q.helper, missing: err}

@@ -43,7 +43,7 @@ func (d *Driver) testMemory(ctx context.Context, p *pass, s *survey) checks.Resu
 	found = d.busy(found, checks.Early)
 	good := checks.Result{
 		Summary: fmt.Sprintf("%s: written, read back and compared", howMany(units)),
-		Said:    fmt.Sprintf("GPU binary test passed: %d GPU(s) healthy (CUDA %s)", len(units), versionsOf(s).effective()),
+		Said:    passed(len(units), versionsOf(s).effective().String()),
 		Facts:   append(unitFacts(units), memoryFacts(trials)...),
 	}
 	res := conclude(good, found, d.config.GPUMaxErrors.Value)
@@ -59,6 +59,14 @@ func (d *Driver) testMemory(ctx context.Context, p *pass, s *survey) checks.Resu
 	default:
 	}
 	return res
+}
+
+// passed is the SDK's sentence for a test that passed.
+func passed(gpus int, cuda string) string {
+	if cuda == "" || cuda == (checks.Version{}).String() {
+		cuda = "unknown"
+	}
+	return fmt.Sprintf("GPU binary test passed: %d GPU(s) healthy (CUDA %s)", gpus, cuda)
 }
 
 func findings(trials []trial) []finding {

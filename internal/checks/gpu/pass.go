@@ -28,9 +28,15 @@ type pass struct {
 }
 
 // overError is the cause of a context whose time is spent: that of a survey, or of all GPU work of a pass.
-type overError struct{ budget time.Duration }
+type overError struct {
+	budget time.Duration
+	pass   bool
+}
 
 func (e overError) Error() string {
+	if e.pass {
+		return fmt.Sprintf("the time for all GPU checks, %s, is over", e.budget)
+	}
 	return fmt.Sprintf("no answer within %s", e.budget)
 }
 
@@ -46,7 +52,7 @@ func (d *Driver) enter(ctx context.Context, phase checks.Phase, id string) (_ co
 	p.ran[id] = true
 	p.used = d.now()
 	began := p.used
-	ctx, cancel := context.WithTimeoutCause(ctx, max(p.left, 0), overError{d.config.GPUTimeout.Value})
+	ctx, cancel := context.WithTimeoutCause(ctx, max(p.left, 0), overError{d.config.GPUTimeout.Value, true})
 	return ctx, p, func() {
 		cancel()
 		d.mu.Lock()
@@ -64,7 +70,7 @@ func (d *Driver) inquire(ctx context.Context, p *pass, seen presence) *survey {
 		return p.found
 	}
 	share := d.config.GPUTimeout.Value / surveyShare
-	ctx, cancel := context.WithTimeoutCause(ctx, share, overError{share})
+	ctx, cancel := context.WithTimeoutCause(ctx, share, overError{budget: share})
 	defer cancel()
 	s := d.survey(ctx, seen)
 	if _, spent := context.Cause(ctx).(overError); ctx.Err() == nil || spent { //nolint:errorlint // a cause of our own

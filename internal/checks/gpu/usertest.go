@@ -94,13 +94,9 @@ func judgeUserTest(r userReport, err error, most int) checks.Result {
 	case r.listed >= 0 && r.passed < r.listed:
 		return fail("", fmt.Sprintf("it found %s, and only %d passed", count(r.listed, "GPU", "GPUs"), r.passed))
 	}
-	cuda := r.cuda
-	if cuda == "" {
-		cuda = "unknown"
-	}
 	return checks.Result{
 		Summary: fmt.Sprintf("%s passed the test of your own", count(r.passed, "GPU", "GPUs")),
-		Said:    fmt.Sprintf("GPU binary test passed: %d GPU(s) healthy (CUDA %s)", r.passed, cuda),
+		Said:    passed(r.passed, r.cuda),
 		Facts:   []checks.Fact{{Name: "gpus_passed", Value: r.passed}},
 	}
 }
