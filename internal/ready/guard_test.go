@@ -21,6 +21,7 @@ import (
 var (
 	_ worker.Handler = (*ready.Guarded)(nil)
 	_ worker.Scaler  = (*ready.Guarded)(nil)
+	_ worker.Resizer = (*ready.Guarded)(nil)
 	_ ready.Handler  = (*program.Program)(nil)
 )
 
