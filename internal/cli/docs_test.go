@@ -37,16 +37,25 @@ func TestEmulatorPage(t *testing.T) {
 		require.NoError(t, d.Set(row[1]+"="+row[3]))
 		require.NotZero(t, d)
 	}
+}
 
-	known := map[string]bool{"help": true}
-	for _, flag := range serveCommand(&session{}).Flags {
-		for _, name := range flag.Names() {
-			known[name] = true
+// No page names a flag that no command has.
+func TestPages_NameFlagsThatExist(t *testing.T) {
+	known := map[string]bool{"help": true, "version": true}
+	for _, cmd := range newApp(&session{}).Commands {
+		for _, flag := range cmd.Flags {
+			for _, name := range flag.Names() {
+				known[name] = true
+			}
 		}
 	}
-	for _, name := range []string{"emulator.md", "configuration.md"} {
-		for _, flag := range regexp.MustCompile("`--([a-z_-]+)").FindAllStringSubmatch(page(t, name), -1) {
-			require.True(t, known[flag[1]], "%s names --%s", name, flag[1])
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	for _, file := range append(files, "../../README.md") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, flag := range regexp.MustCompile("`--([a-z_-]+)").FindAllStringSubmatch(string(text), -1) {
+			require.True(t, known[flag[1]], "%s names --%s", file, flag[1])
 		}
 	}
 }

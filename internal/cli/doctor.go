@@ -14,6 +14,7 @@ import (
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu"
+	"runpodctl-worker/internal/checks/host"
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/handler/program"
 	"runpodctl-worker/internal/tui"
@@ -183,8 +184,10 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 		cfg = cfg.WithGPUCount(c.Int(flagGPUs), "--"+flagGPUs)
 	}
 	target := c.String(flagTarget)
-	if err := checkTarget(target); err != nil {
-		return nil, err
+	if target != "" {
+		if err := host.ValidTarget(target); err != nil {
+			return nil, usagef("--%w", err)
+		}
 	}
 	suite, err := newSuite(cfg, gpu.New(gpu.Options{Config: cfg, Env: s.Environ()}), target, c.String(flagChecks))
 	if err != nil {

@@ -3,10 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -46,16 +44,4 @@ func hostFacts() []checks.Fact {
 		facts = append(facts, checks.Fact{Name: "kernel", Value: unix.ByteSliceToString(name.Release[:])})
 	}
 	return append(facts, checks.Fact{Name: "cpus", Value: runtime.NumCPU(), Text: fmt.Sprintf("%d CPUs", runtime.NumCPU())})
-}
-
-// checkTarget refuses what no connection can be made to.
-func checkTarget(target string) error {
-	if target == "" {
-		return nil
-	}
-	host, port, err := net.SplitHostPort(target)
-	if n, convErr := strconv.Atoi(port); err != nil || convErr != nil || host == "" || n < 1 || n > 65535 {
-		return usagef("--%s %s: want HOST:PORT", flagTarget, target)
-	}
-	return nil
 }

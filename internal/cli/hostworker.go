@@ -12,6 +12,7 @@ import (
 	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/protocol/client"
 	"runpodctl-worker/internal/ready"
+	"runpodctl-worker/internal/realtime"
 	"runpodctl-worker/internal/worker"
 )
 
@@ -123,7 +124,9 @@ func workerExit(err error) error {
 			return &exitError{code: exit.State.Code, err: err}
 		}
 	}
-	if _, ok := errors.AsType[*worker.UnsettledError](err); ok {
+	_, unsettled := errors.AsType[*worker.UnsettledError](err)
+	_, unfinished := errors.AsType[*realtime.UnfinishedError](err)
+	if unsettled || unfinished {
 		return &exitError{code: exitUnsettled, err: err}
 	}
 	return err

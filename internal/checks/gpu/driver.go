@@ -135,17 +135,17 @@ func (d *Driver) check(c checks.Check, judge func(context.Context, *pass, *surve
 	c.Limit = d.config.GPUTimeout.Value + killSlack
 	c.Run = func(ctx context.Context) checks.Result {
 		if err := d.config.GPUTimeout.Err; err != nil {
-			return unreadable(err)
+			return checks.Misread(err)
 		}
 		seen, reason := d.look()
 		if reason != "" {
-			return d.none(reason)
+			return d.none(c, reason)
 		}
 		within, p, leave := d.enter(ctx, c.Phase, c.ID)
 		defer leave()
 		s := d.inquire(within, p, seen)
 		if reason := s.absent(); reason != "" {
-			return d.none(reason)
+			return d.none(c, reason)
 		}
 		res := judge(within, p, s)
 		if errors.Is(context.Cause(ctx), context.Canceled) {
@@ -161,19 +161,21 @@ func (d *Driver) check(c checks.Check, judge func(context.Context, *pass, *surve
 	return c
 }
 
-// none is the result where there is no GPU.
-func (d *Driver) none(reason string) checks.Result {
-	if want := d.config.GPUCount; want.Value > 0 {
-		return checks.Result{
-			Status: checks.Fail, Summary: fmt.Sprintf("%s; %d expected (%s)", reason, want.Value, want.Origin),
-			Remedy: "Start the container with GPUs (--gpus all, or a GPU endpoint), or take " + want.Origin + " back.",
-		}
+// none is the result where there is no GPU. Where there should be some, the checks of what is there say so; the others
+// have nothing to look at.
+func (d *Driver) none(c checks.Check, reason string) checks.Result {
+	want := d.config.GPUCount
+	if want.Value <= 0 || c.Phase == checks.Start || c.ID == versionID {
+		return checks.Skipped("%s", reason)
 	}
-	return checks.Skipped("%s", reason)
+	return checks.Result{
+		Status: checks.Fail, Summary: fmt.Sprintf("%s; %d expected (%s)", reason, want.Value, want.Origin),
+		Remedy:    "Start the container with GPUs (--gpus all, or a GPU endpoint), or take " + want.Origin + " back.",
+		Threshold: expected(want),
+	}
 }
 
-func unreadable(err error) checks.Result {
-	return checks.Result{
-		Status: checks.Error, Kind: "ValueError", Summary: err.Error(), Remedy: "Correct the variable, or unset it.",
-	}
+// expected is the number of GPUs that somebody asked for.
+func expected(want checks.Knob[int]) *checks.Threshold {
+	return &checks.Threshold{Value: want.Value, Text: count(want.Value, "GPU", "GPUs"), Origin: want.Origin}
 }

@@ -16,7 +16,7 @@ func (d *Driver) Health() checks.Check {
 	}, func(_ context.Context, _ *pass, s *survey) checks.Result {
 		for _, err := range []error{d.config.GPUCount.Err, d.xidErr} {
 			if err != nil {
-				return unreadable(err)
+				return checks.Misread(err)
 			}
 		}
 		m := s.management()
@@ -32,6 +32,9 @@ func (d *Driver) Health() checks.Check {
 		good := checks.Result{
 			Summary: count(m.count, "GPU is", "GPUs are") + " well, says " + m.source,
 			Facts:   healthFacts(s),
+		}
+		if want := d.config.GPUCount; want.Value > 0 {
+			good.Threshold = expected(want)
 		}
 		return conclude(good, found, max(d.config.GPUMaxErrors.Value, 1))
 	})

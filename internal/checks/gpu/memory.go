@@ -7,16 +7,17 @@ import (
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/wire"
+	"runpodctl-worker/internal/config"
 )
 
 // Memory is the check that writes to the memory of every GPU and reads it back, and copies between GPUs.
 func (d *Driver) Memory() checks.Check {
 	return d.check(checks.Check{
-		ID: "gpu_memory", Name: "_gpu_health_check", Title: "GPU memory", Phase: checks.Early,
+		ID: "gpu_memory", Name: "_gpu_health_check", Title: "GPU memory", Phase: checks.Early, Switch: config.SkipGPU,
 	}, func(ctx context.Context, p *pass, s *survey) checks.Result {
 		for _, err := range []error{d.config.GPUMaxErrors.Err, d.config.GPUTestPath.Err, d.xidErr} {
 			if err != nil {
-				return unreadable(err)
+				return checks.Misread(err)
 			}
 		}
 		if path := d.config.GPUTestPath.Value; path != "" {

@@ -58,7 +58,7 @@ func (d *Driver) Benchmark() checks.Check {
 		ID: "gpu_benchmark", Name: "_benchmark_check", Title: "GPU compute", Phase: checks.Start,
 	}, func(ctx context.Context, p *pass, s *survey) checks.Result {
 		if err := d.config.Benchmark.Err; err != nil {
-			return unreadable(err)
+			return checks.Misread(err)
 		}
 		units, found, s := d.testable(ctx, p, s)
 		trials := d.try(ctx, s, units, "compute", "--n", strconv.Itoa(benchmarkSize), "--runs", strconv.Itoa(benchmarkRuns))

@@ -3,6 +3,7 @@ package gpu
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -57,11 +58,23 @@ func (s *survey) listed() bool {
 // hung tells whether anybody who was asked did not answer.
 func (s *survey) hung() bool { return silent(s.cuda.err) || silent(s.nvml.err) || silent(s.smi.err) }
 
+// Answers that only a kernel driver that is there can cause.
+var (
+	nvmlRefusals = []int{4, 15, 16, 17, 18} // no permission, lost, reset required, blocked, version mismatch
+	cudaRefusals = []int{46, 802, 803, 804} // unavailable, fabric not ready, version mismatch, no compatibility
+)
+
+// refused tells whether a driver answered, though with no.
+func (s *survey) refused() bool {
+	return s.nvml.failure != nil && slices.Contains(nvmlRefusals, s.nvml.failure.Code) ||
+		s.cuda.failure != nil && slices.Contains(cudaRefusals, s.cuda.failure.Code)
+}
+
 // absent says why there is no GPU here, or nothing where there should be one. Files of a driver alone, as an image may
 // carry them, make no GPU, unless somebody lists one or does not answer.
 func (s *survey) absent() string {
 	switch {
-	case s.presence.proof(), s.listed(), s.hung():
+	case s.presence.proof(), s.listed(), s.hung(), s.refused():
 		return ""
 	case len(s.presence.libraries) > 0:
 		return "no GPU: there are driver libraries (" + strings.Join(s.presence.libraries, ", ") + "), but no device that they know"

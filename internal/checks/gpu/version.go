@@ -9,13 +9,15 @@ import (
 	"runpodctl-worker/internal/checks/gpu/require"
 )
 
+const versionID = "cuda_version"
+
 // Version is the check of the driver's CUDA version against the minimum, the image's toolkit and what the image asks for.
 func (d *Driver) Version() checks.Check {
 	return d.check(checks.Check{
-		ID: "cuda_version", Name: "_cuda_version_check", Title: "CUDA version", Phase: checks.Early,
+		ID: versionID, Name: "_cuda_version_check", Title: "CUDA version", Phase: checks.Early,
 	}, func(ctx context.Context, _ *pass, s *survey) checks.Result {
 		if err := d.config.MinCUDA.Err; err != nil {
-			return unreadable(err)
+			return checks.Misread(err)
 		}
 		v := versionsOf(s)
 		if v.driver.IsZero() && v.library.IsZero() {
