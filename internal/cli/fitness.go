@@ -49,8 +49,8 @@ func (f *fitness) early(ctx context.Context) error {
 }
 
 // start runs what needs the loaded handler, disk again, and what the handler changed the thresholds of. With the early
-// pass left out, everything runs here.
-func (f *fitness) start(ctx context.Context, ready protocol.Ready, handler any) error {
+// pass left out, everything runs here. For a program that was started anew only the GPUs and the user's own checks run.
+func (f *fitness) start(ctx context.Context, ready protocol.Ready, handler any, first bool) error {
 	cfg := checks.ConfigFrom(late(f.lookup, ready.Environ))
 	if cfg.Switches.SkipAll {
 		return nil
@@ -67,6 +67,12 @@ func (f *fitness) start(ctx context.Context, ready protocol.Ready, handler any) 
 	}
 	var steps []checks.Step
 	switch {
+	case !first:
+		for _, s := range suite.Plan(checks.Start) {
+			if !s.Builtin || s.Lane == checks.LaneGPU {
+				steps = append(steps, s)
+			}
+		}
 	case !f.passed:
 		for _, s := range suite.Plan() {
 			if s.In == checks.Early || !s.Recheck {

@@ -49,8 +49,8 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		MaxCrashes:   h.options.maxCrashes,
 		Log:          h.log,
 		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {
-			if first && h.fit != nil {
-				if err := h.fit.start(ctx, ready, handler); err != nil {
+			if h.fit != nil {
+				if err := h.fit.start(ctx, ready, handler, first); err != nil {
 					return h.unfit(err, handler)
 				}
 			}

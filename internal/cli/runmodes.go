@@ -81,7 +81,7 @@ func (h *workerHost) supervise(l lifecycle) error {
 	if err := h.early(l.fetch); err != nil {
 		return err
 	}
-	if err := h.fit.start(l.fetch, protocol.Ready{}, nil); err != nil && l.fetch.Err() == nil {
+	if err := h.fit.start(l.fetch, protocol.Ready{}, nil, true); err != nil && l.fetch.Err() == nil {
 		return h.unfit(err, nil)
 	}
 	if l.fetch.Err() != nil {
