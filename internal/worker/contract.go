@@ -58,6 +58,6 @@ type Platform interface {
 
 // Renewer is a Platform with connections that may have died while the worker was frozen.
 type Renewer interface {
-	// Renew lets go of every connection that is open now. It returns when that is done, or when ctx ends.
-	Renew(ctx context.Context)
+	// Renew closes the connections that are idle. cut closes those that are in use now, if they still are.
+	Renew() (cut func())
 }

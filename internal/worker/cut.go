@@ -2,8 +2,11 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"runpodctl-worker/internal/protocol"
@@ -85,4 +88,45 @@ func (t *task) release() {
 	t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")
 	t.cancel(errReleased)
 	t.w.ledger.release(t)
+}
+
+// release forgets a job that the platform has to give to another worker.
+func (l *ledger) release(t *task) {
+	l.update(func() {
+		l.forget(t)
+		l.released = append(l.released, t.job.ID)
+	})
+}
+
+// fail forgets a job that has failed because the worker ended.
+func (l *ledger) fail(t *task) {
+	l.update(func() {
+		l.forget(t)
+		l.failed = append(l.failed, t.job.ID)
+	})
+}
+
+// held are the jobs that are not settled.
+func (l *ledger) held() []*task {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Values(l.tasks))
+}
+
+// unsettled is nil if every job has got the end that its handler, or the platform, has given it.
+func (l *ledger) unsettled() *UnsettledError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &UnsettledError{Jobs: slices.Clone(l.released), Failed: l.failed}
+	for id, t := range l.tasks {
+		if !errors.Is(context.Cause(t.ctx), errStopped) {
+			e.Jobs = append(e.Jobs, id)
+		}
+	}
+	if len(e.Jobs)+len(e.Failed) == 0 {
+		return nil
+	}
+	slices.Sort(e.Jobs)
+	slices.Sort(e.Failed)
+	return e
 }

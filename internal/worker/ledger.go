@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -83,22 +82,7 @@ func (l *ledger) back(t *task) (idle bool) {
 // settle forgets a job. If its handler is not back, that keeps its slot.
 func (l *ledger) settle(t *task) { l.update(func() { l.forget(t) }) }
 
-// release forgets a job that the platform has to give to another worker.
-func (l *ledger) release(t *task) {
-	l.update(func() {
-		l.forget(t)
-		l.released = append(l.released, t.job.ID)
-	})
-}
-
-// fail forgets a job that has failed because the worker ended.
-func (l *ledger) fail(t *task) {
-	l.update(func() {
-		l.forget(t)
-		l.failed = append(l.failed, t.job.ID)
-	})
-}
-
+// forget is settle with the lock held.
 func (l *ledger) forget(t *task) {
 	delete(l.tasks, t.job.ID)
 	if t.back {
@@ -137,36 +121,6 @@ func (l *ledger) awaitEmpty(ctx context.Context) bool {
 	return l.wait(ctx, func() bool { return len(l.tasks) == 0 })
 }
 
-// awaitLast tells whether t, whose end is decided, makes the last post of this worker. For the one that
-// does it returns only when every other job is settled.
-func (l *ledger) awaitLast(ctx context.Context, t *task) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.wait(ctx, func() bool { return !l.fetching || l.undecided() })
-	if l.undecided() || l.last != nil {
-		return false
-	}
-	l.last = t
-	return l.wait(ctx, func() bool { return len(l.tasks) == 1 })
-}
-
-// undecided tells whether there are jobs whose result is still to come. The lock is held.
-func (l *ledger) undecided() bool {
-	for _, t := range l.tasks {
-		if !t.ending.Load() {
-			return true
-		}
-	}
-	return false
-}
-
-// held are the jobs that are not settled.
-func (l *ledger) held() []*task {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Values(l.tasks))
-}
-
 // find returns the task of a job that is held.
 func (l *ledger) find(id string) *task {
 	l.mu.Lock()
@@ -179,24 +133,6 @@ func (l *ledger) ids() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Sorted(maps.Keys(l.tasks))
-}
-
-// unsettled is nil if every job has got the end that its handler, or the platform, has given it.
-func (l *ledger) unsettled() *UnsettledError {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	e := &UnsettledError{Jobs: slices.Clone(l.released), Failed: l.failed}
-	for id, t := range l.tasks {
-		if !errors.Is(context.Cause(t.ctx), errStopped) {
-			e.Jobs = append(e.Jobs, id)
-		}
-	}
-	if len(e.Jobs)+len(e.Failed) == 0 {
-		return nil
-	}
-	slices.Sort(e.Jobs)
-	slices.Sort(e.Failed)
-	return e
 }
 
 // resize sets the number of slots and returns the old one.

@@ -255,9 +255,11 @@ func lasting(ctx context.Context, job protocol.Job, _ protocol.Sink) (protocol.O
 }
 
 func offer(r *rig, ids ...string) {
+	var jobs []string
 	for _, id := range ids {
-		r.api.Offer(apidouble.Job(id))
+		jobs = append(jobs, apidouble.Job(id))
 	}
+	r.api.Offer(jobs...) // at once: an open take gets as many of them as it asks for
 }
 
 // logs keeps what was logged.

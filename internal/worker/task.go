@@ -97,13 +97,6 @@ func (t *task) attempt(l *life) (outcome protocol.Outcome, err error) {
 	return l.handler.Handle(t.handling, t.job, &t.out)
 }
 
-// refreshAfter ends the taking of jobs where this one asks for a fresh worker.
-func (t *task) refreshAfter(outcome protocol.Outcome) {
-	if outcome.Refresh || t.w.cfg.Refresh {
-		t.w.endFetch(errRefresh)
-	}
-}
-
 // claimEnd gives the end of the job to the first who asks.
 func (t *task) claimEnd() bool { return t.ending.CompareAndSwap(false, true) }
 

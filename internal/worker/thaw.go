@@ -14,6 +14,8 @@ const (
 	pulse = time.Second
 	// freeze is a time without a look that no busy machine explains.
 	freeze = 5 * time.Second
+	// lastAnswers is what calls get, after a freeze, to read what arrived meanwhile.
+	lastAnswers = time.Second
 )
 
 // clock tells how long the worker has been awake. The platform may freeze a container for minutes; time limits that went
@@ -22,15 +24,16 @@ const (
 type clock struct {
 	now func() time.Time
 
-	mu     sync.Mutex
-	seen   time.Time
-	awake  time.Duration
-	frozen time.Duration // how long the last freeze was
-	thaw   chan struct{} // closed after the next one
+	froze chan time.Duration // how long a freeze was
+
+	mu    sync.Mutex
+	seen  time.Time
+	awake time.Duration
+	thaw  chan struct{} // closed after the next freeze
 }
 
 func newClock(now func() time.Time) *clock {
-	return &clock{now: now, seen: now(), thaw: make(chan struct{})}
+	return &clock{now: now, froze: make(chan time.Duration, 1), seen: now(), thaw: make(chan struct{})}
 }
 
 // start begins to look: a time in which nobody did is no freeze.
@@ -53,10 +56,19 @@ func (c *clock) elapsed() time.Duration {
 		return c.awake
 	}
 	c.awake += min(passed, pulse)
-	c.frozen = gap
+	select {
+	case c.froze <- gap:
+	default: // the one before has not been seen to
+	}
+	return c.awake
+}
+
+// wake tells everybody who waits that a freeze is over.
+func (c *clock) wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	close(c.thaw)
 	c.thaw = make(chan struct{})
-	return c.awake
 }
 
 // thawed is closed after the next freeze.
@@ -64,12 +76,6 @@ func (c *clock) thawed() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.thaw
-}
-
-func (c *clock) lastFreeze() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.frozen
 }
 
 // sleep waits until the worker has been awake for d; it returns false when ctx ended before.
@@ -96,24 +102,32 @@ func (c *clock) timeout(parent context.Context, d time.Duration, cause error) (c
 	return ctx, func() { cancel(nil) }
 }
 
-// watchFreezes keeps the clock, and replaces the connections after each freeze: their other ends have given up.
+// watchFreezes keeps the clock, and sees to what a freeze leaves behind.
 func (w *Worker) watchFreezes(ctx context.Context) {
 	tick := time.NewTicker(pulse)
 	defer tick.Stop()
-	thawed := w.clock.thawed()
 	for {
 		select {
 		case <-tick.C:
 			w.clock.elapsed()
-		case <-thawed:
-			thawed = w.clock.thawed()
-			w.log.Info("The worker was frozen; it goes on with fresh connections.", slog.Duration("for", w.clock.lastFreeze().Round(time.Second)))
-			if renewer, ok := w.platform.(Renewer); ok {
-				renewer.Renew(ctx)
-			}
+		case gap := <-w.clock.froze:
+			w.log.Info("The worker was frozen; it goes on with fresh connections.", slog.Duration("for", gap.Round(time.Second)))
+			w.renew(ctx)
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// renew replaces the connections, whose other ends have given up, and wakes whoever waits to make a call.
+func (w *Worker) renew(ctx context.Context) {
+	cut := func() {}
+	if renewer, ok := w.platform.(Renewer); ok {
+		cut = renewer.Renew()
+	}
+	w.clock.wake()
+	if sleep(ctx, lastAnswers) {
+		cut()
 	}
 }
 

@@ -143,5 +143,3 @@ func (w *Worker) awaitTasks() {
 		w.log.Warn("A handler did not come back; the worker ends without it.")
 	}
 }
-
-func (w *Worker) refreshing() bool { return errors.Is(context.Cause(w.fetching), errRefresh) }

@@ -6,26 +6,17 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"time"
 )
 
-// renewGrace is what calls in flight get to read what has arrived, before their connections are cut.
-const renewGrace = time.Second
-
-// Renew lets go of every connection that is open now: those that are idle at once, those in use a moment later. It
-// is for a worker that was frozen, whose connections may have died without a word. It returns when that is done, or when
-// ctx ends.
-func (c *Client) Renew(ctx context.Context) {
+// Renew closes the connections that are idle; cut closes those that are in use now, if they still are, and ends their
+// calls. It is for a worker that was frozen, whose connections may have died without a word.
+func (c *Client) Renew() (cut func()) {
 	before := c.conns.list()
 	c.Close()
-	timer := time.NewTimer(renewGrace)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	return func() {
 		for _, conn := range before {
 			_ = conn.Close() // most have been closed since
 		}
-	case <-ctx.Done():
 	}
 }
 

@@ -109,31 +109,10 @@ func TestRenew_CutsWhatMayBeDead(t *testing.T) {
 	<-held
 	network.Swallow()
 
-	renewed := make(chan struct{})
-	go func() { defer close(renewed); c.Renew(context.Background()) }()
-	require.Eventually(t, func() bool { return c.Ping(context.Background(), nil) == nil }, 30*time.Second, time.Millisecond)
+	cut := c.Renew()
+	require.NoError(t, c.Ping(context.Background(), nil))
+	require.Empty(t, poll, "it may still read what has arrived")
+	cut()
 	require.Error(t, <-poll)
-	<-renewed
 	requireTake(t, c)
-}
-
-func TestRenew_LetsCallsReadWhatHasArrived(t *testing.T) {
-	release := make(chan struct{})
-	c := against(t, func(w http.ResponseWriter, r *http.Request) {
-		<-release
-		_, _ = io.WriteString(w, `{"id":"a","input":{}}`)
-	})
-	taken := make(chan error, 1)
-	go func() {
-		_, err := c.Take(context.Background(), 1, true)
-		taken <- err
-	}()
-	require.Eventually(t, func() bool { return len(c.conns.list()) == 1 }, 30*time.Second, time.Millisecond)
-	ctx, cancel := context.WithCancel(context.Background())
-	renewed := make(chan struct{})
-	go func() { defer close(renewed); c.Renew(ctx) }()
-	close(release)
-	require.NoError(t, <-taken)
-	cancel()
-	<-renewed
 }
