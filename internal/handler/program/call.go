@@ -46,6 +46,9 @@ func (p *Program) Handle(ctx context.Context, job protocol.Job, sink protocol.Si
 	c := &call{id: job.ID, sink: sink, chunks: make(chan json.RawMessage, window), done: make(chan struct{})}
 	number, data, err := p.enter(c)
 	if err != nil {
+		if p.Err() != nil {
+			<-p.exited // the worker knows that the job never came to the program
+		}
 		return protocol.Outcome{}, err
 	}
 	defer p.leave(number, c)
