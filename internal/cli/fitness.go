@@ -112,7 +112,7 @@ func (f *fitness) steps(cfg checks.Config, driver *gpu.Driver, plan []checks.Ste
 	absent := driver.Absent() != ""
 	var steps []checks.Step
 	for _, s := range cfg.Switches.Apply(plan) {
-		if s.Exclude == "" && !(absent && s.Builtin && s.Lane == checks.LaneGPU) {
+		if s.Exclude == "" && (!absent || !s.Builtin || s.Lane != checks.LaneGPU) {
 			steps = append(steps, s)
 		}
 	}
