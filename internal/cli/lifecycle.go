@@ -61,6 +61,9 @@ func tell(log func(string, ...any), message string) {
 	}
 }
 
+// ended tells whether a context has.
+func ended(ctx context.Context) bool { return ctx.Err() != nil }
+
 // branch is a lifecycle that can also be drained from within.
 func (l lifecycle) branch() (lifecycle, context.CancelFunc) {
 	fetch, end := context.WithCancel(l.fetch)

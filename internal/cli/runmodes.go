@@ -35,7 +35,7 @@ func (h *workerHost) queue(l lifecycle) error {
 func (h *workerHost) early(ctx context.Context) (fit bool, err error) {
 	err = h.fit.early(ctx)
 	switch {
-	case ctx.Err() != nil:
+	case ended(ctx):
 		return false, nil
 	case err != nil:
 		return false, h.unfit(err, nil)
@@ -83,7 +83,7 @@ func (h *workerHost) supervise(l lifecycle) error {
 	}
 	err := h.fit.start(l.fetch, protocol.Ready{}, nil, true)
 	switch {
-	case l.fetch.Err() != nil:
+	case ended(l.fetch):
 		return nil
 	case err != nil:
 		return h.unfit(err, nil)
@@ -138,10 +138,10 @@ func (h *workerHost) awaitAndWatch(ctx context.Context) error {
 		h.log.Info("The program is ready.")
 		err = gate.Watch(ctx, func() bool { return false })
 	}
-	if ctx.Err() == nil {
-		return err
+	if ended(ctx) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // endProgram ends the program: TERM, the grace period or until the second signal, KILL.
