@@ -2,12 +2,10 @@ package declared
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -18,8 +16,6 @@ import (
 const (
 	// keptOutput is how much of a command's output is kept: its end, which says why it failed.
 	keptOutput = 8 << 10
-	// leftGrace is how long what a command left running may take to end.
-	leftGrace = 200 * time.Millisecond
 	// shownLine is how much of its last line goes into the summary.
 	shownLine = 200
 )
@@ -49,20 +45,10 @@ func (c command) run(ctx context.Context, _ Deps) checks.Result {
 	if err != nil {
 		return c.failed(err.Error(), "")
 	}
-	select {
-	case <-p.Exited():
-	case <-ctx.Done():
+	if err := p.Finish(ctx); err != nil {
+		return c.failed(err.Error(), out.String())
 	}
-	overdue := ctx.Err() != nil
-	grace, cancel := context.WithTimeout(ctx, leftGrace)
-	defer cancel()
-	stopErr := p.Stop(grace)
-	switch {
-	case overdue:
-		return c.failed(errors.Join(context.Cause(ctx), stopErr).Error(), out.String())
-	case stopErr != nil:
-		return c.failed(stopErr.Error(), out.String())
-	case p.State() != proc.State{}:
+	if p.State() != (proc.State{}) {
 		return c.failed(p.State().String()+lastLine(&errs, &out), out.String())
 	}
 	return checks.Result{Summary: "exit code 0" + lastLine(&errs, &out), Output: out.String()}
