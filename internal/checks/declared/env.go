@@ -23,6 +23,9 @@ type pattern struct{ *regexp.Regexp }
 
 // UnmarshalYAML implements yaml.Unmarshaler.
 func (p *pattern) UnmarshalYAML(node *yaml.Node) (err error) {
+	if node.Kind != yaml.ScalarNode { // [0-9] is a list, and would match anything
+		return at(node, "matches: want a regular expression as one text; put it in quotes")
+	}
 	if p.Regexp, err = regexp.Compile(node.Value); err != nil {
 		return at(node, "matches: %w", err)
 	}

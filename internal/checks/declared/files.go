@@ -33,7 +33,7 @@ func (l *fileList) UnmarshalYAML(node *yaml.Node) (err error) {
 		switch {
 		case f.Path == "":
 			return f, at(n, "files: an entry without a path")
-		case f.MinSizeMB < 0:
+		case !(f.MinSizeMB >= 0): // also what is no number
 			return f, at(n, "min_size_mb: want 0 or more, not %v", f.MinSizeMB)
 		}
 		return f, nil
