@@ -134,7 +134,10 @@ func factName(u unit) string { return strings.ReplaceAll(strings.ToLower(u.name)
 func gigabytes(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
 func size(bytes uint64) string {
-	if bytes < 1<<30 {
+	switch {
+	case bytes < 1<<20:
+		return fmt.Sprintf("%d KiB", bytes>>10)
+	case bytes < 1<<30:
 		return fmt.Sprintf("%d MiB", bytes>>20)
 	}
 	return fmt.Sprintf("%.1f GB", gigabytes(bytes))
