@@ -126,6 +126,20 @@ checks:
 	}
 }
 
+// CT-06: colours are for the terminal that they are written to, not for a file, whatever else is a terminal.
+func TestCT06ColourFollowsStdout(t *testing.T) {
+	t.Parallel()
+	term := newTerminal(t, 80, 24)
+	doctor := binary(t) + " doctor --plain --only memory"
+	term.enter(doctor + " > redirected; echo done > code")
+	term.file("code")
+	require.NotContains(t, term.file("redirected"), "\x1b")
+	// script gives the program a terminal for stdout, and notes what it writes there.
+	term.enter("script -qec '" + doctor + " 2>/dev/null' typescript; echo done > code2")
+	term.file("code2")
+	require.Contains(t, term.file("typescript"), "\x1b[")
+}
+
 // LE-17: whoever asks for help, or runs a worker at a terminal, has nothing sent to or read from it.
 func TestLE17TerminalIsNotAsked(t *testing.T) {
 	t.Parallel()

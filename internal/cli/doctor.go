@@ -165,7 +165,7 @@ func (x *examination) rounds(ctx context.Context, emit func(checks.Event), show 
 
 // examination reads the flags.
 func (s *session) examination(c *cli.Context) (*examination, error) {
-	x := &examination{watch: c.Duration(flagWatch), strict: c.Bool(flagStrict), color: s.lively(c)}
+	x := &examination{watch: c.Duration(flagWatch), strict: c.Bool(flagStrict), color: s.lively(c, s.Stdout)}
 	for _, name := range []string{flagWatch, flagTimeout, flagReady} {
 		if c.Duration(name) < 0 {
 			return nil, usagef("--%s %s: want no negative time", name, c.Duration(name))

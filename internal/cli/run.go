@@ -84,7 +84,7 @@ func (s *session) run(c *cli.Context) error {
 			return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
 		}
 	}
-	log, err := newLogger(s.Stderr, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
+	log, err := newLogger(s.Stderr, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
 	if err != nil {
 		return err
 	}
