@@ -181,6 +181,41 @@ func TestDoctor_RegisteredChecks(t *testing.T) {
 	require.Less(t, len(report.Checks[5].Output), 64<<10, "what it prints is capped")
 }
 
+// What --only and --skip take are the ids of the report, also those of checks that a handler registered.
+func TestDoctor_PickRegisteredChecks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want []string
+	}{
+		"only": {[]string{"--only", "yours.failing"}, 1, []string{"handler pass", "yours.failing fail"}},
+		"beside another": {
+			[]string{"--only", "memory,yours.good"}, 0,
+			[]string{"memory pass", "handler pass", "yours.good pass"},
+		},
+		"skip": {
+			[]string{"--only", "handler", "--skip", "yours.failing,yours.hanging,yours.leaving"}, 0,
+			[]string{
+				"handler pass", "yours.good pass", "yours.good_async pass", "yours.failing skip", "yours.hanging skip",
+				"yours.leaving skip", "yours.good#2 pass",
+			},
+		},
+		"none of that name": {[]string{"--only", "yours.other"}, 1, []string{"handler error"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, report := doctor(t, roomy, append(c.args, "--handler", handler(t, "checks.py"))...)
+			var got []string
+			for _, row := range report.Checks {
+				got = append(got, row.ID+" "+row.Status)
+			}
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.code, code)
+		})
+	}
+}
+
 func TestDoctor_HandlerThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	code, report := doctor(t, roomy, "--only", "handler", "--handler", handler(t, "broken.py"))

@@ -202,6 +202,9 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 		}
 	}
 	filter := checks.Filter{Only: idList(c.StringSlice(flagOnly)), Skip: idList(c.StringSlice(flagSkip))}
+	if x.handler != nil {
+		filter, x.handler.picked = splitRegistered(filter)
+	}
 	x.steps, err = filter.Apply(cfg.Switches.Apply(suite.Plan(phases...)))
 	if err != nil {
 		return nil, usagef("%w", err)
