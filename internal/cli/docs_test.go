@@ -59,3 +59,13 @@ func TestPages_NameFlagsThatExist(t *testing.T) {
 		}
 	}
 }
+
+// What README puts into an image is one file, so the GPU helpers have to be inside it.
+func TestReadme_ImageHasTheHelpers(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, recipe, _ := strings.Cut(string(text), "```dockerfile\n")
+	recipe, _, _ = strings.Cut(recipe, "```")
+	require.Contains(t, recipe, "make -C /src release-build\n")
+	require.Contains(t, recipe, "/src/bin/runpodctl-worker /usr/local/bin/")
+}
