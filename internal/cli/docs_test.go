@@ -69,3 +69,16 @@ func TestReadme_ImageHasTheHelpers(t *testing.T) {
 	require.Contains(t, recipe, "make -C /src release-build\n")
 	require.Contains(t, recipe, "/src/bin/runpodctl-worker /usr/local/bin/")
 }
+
+// No page links to a file that is not there.
+func TestPages_LinkToFilesThatExist(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	for _, file := range append(files, "../../README.md") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, link := range regexp.MustCompile(`\]\(([^):#]+)`).FindAllStringSubmatch(string(text), -1) {
+			require.FileExists(t, filepath.Join(filepath.Dir(file), link[1]), "%s links to %s", file, link[1])
+		}
+	}
+}
