@@ -2,8 +2,10 @@ package declared
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -16,6 +18,8 @@ import (
 const (
 	// keptOutput is how much of a command's output is kept: its end, which says why it failed.
 	keptOutput = 8 << 10
+	// markName is a variable by which a command's descendants are found, also those that left its process group.
+	markName = "RUNPODCTL_WORKER_CHECK"
 	// shownLine is how much of its last line goes into the summary.
 	shownLine = 200
 )
@@ -41,7 +45,10 @@ func (c *command) UnmarshalYAML(node *yaml.Node) (err error) {
 
 func (c command) run(ctx context.Context, _ Deps) checks.Result {
 	var out, errs tail
-	p, err := proc.Start(proc.Options{Args: c, Stdout: &out, Stderr: io.MultiWriter(&errs, &out)})
+	mark := markName + "=" + rand.Text()
+	p, err := proc.Start(proc.Options{
+		Args: c, Env: append(os.Environ(), mark), Mark: mark, Stdout: &out, Stderr: io.MultiWriter(&errs, &out),
+	})
 	if err != nil {
 		return c.failed(err.Error(), "")
 	}
