@@ -118,7 +118,7 @@ func (s *session) examine(ctx context.Context, c *cli.Context, x *examination) (
 	switch {
 	case c.Bool(flagJSON):
 		return x.rounds(ctx, nil, func(report checks.Report) error {
-			doc.Report = report
+			doc.Report, doc.Partial = report, ctx.Err() != nil
 			return tui.JSON(s.Stdout, doc)
 		})
 	case c.Bool(flagPlain) || !tui.Interactive(in, out, s.Lookup):

@@ -13,13 +13,14 @@ type Document struct {
 	Host    []checks.Fact
 	Report  checks.Report
 	Strict  bool // warnings make it unfit as well
+	Partial bool // checks were cut short, or still run
 }
 
 func (d Document) heading() string { return cleanLine(d.Title + " " + d.Version) }
 
-// OK tells whether the box is fit for a worker.
+// OK tells whether the box is known to be fit for a worker.
 func (d Document) OK() bool {
-	return len(d.Report.Fatal()) == 0 && (!d.Strict || len(d.Report.Warnings()) == 0)
+	return !d.Partial && len(d.Report.Fatal()) == 0 && (!d.Strict || len(d.Report.Warnings()) == 0)
 }
 
 // Text is the document for people, without colour: the lines that Plain writes.
