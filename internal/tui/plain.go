@@ -33,7 +33,7 @@ func Plain(w io.Writer, o PlainOptions) func(checks.Event) {
 		p.width = 0
 	}
 	for _, s := range o.Steps {
-		p.idWidth = min(maxIDWidth, max(p.idWidth, ansi.StringWidth(cleanLine(s.ID))))
+		p.fit(s.ID)
 	}
 	if o.Title != "" {
 		fmt.Fprintln(w, p.look.strong.Render(cleanLine(o.Title)))
@@ -52,10 +52,19 @@ type plain struct {
 	phase   checks.Phase // whose heading was written last
 }
 
+// fit makes the column of ids wide enough for one more.
+func (p *plain) fit(id string) {
+	p.idWidth = min(maxIDWidth, max(p.idWidth, ansi.StringWidth(cleanLine(id))))
+}
+
 func (p *plain) event(e checks.Event) {
 	switch e := e.(type) {
 	case checks.Finished:
 		fmt.Fprint(p.w, p.row(e.Row)) // in one piece: something else may be written to the same terminal
+	case checks.Found:
+		for _, s := range e.Steps {
+			p.fit(s.ID)
+		}
 	case checks.Ended:
 		p.phase = 0
 		fmt.Fprintf(p.w, "\n%s in %s\n", counted(e.Report), seconds(e.Report.Took))
