@@ -134,7 +134,11 @@ func TestDoctor_ExitCodes(t *testing.T) {
 		"left out":       {env: []string{"RUNPOD_MIN_MEMORY_GB=99999"}, args: []string{"--skip", "memory"}, code: 0},
 		"only one":       {env: []string{"RUNPOD_MIN_MEMORY_GB=99999"}, args: []string{"--only", "disk,network"}, code: 0},
 		"one phase":      {args: []string{"--phase", "early", "--target", "127.0.0.1:1"}, code: 0},
-		"switched off":   {env: []string{"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true", "RUNPOD_MIN_MEMORY_GB=99999"}, code: 0},
+		"a warning":      {env: []string{"RUNPOD_ENDPOINT_ID=e", "RUNPOD_VOLUME_ID=v"}, args: []string{"--only", "system"}, code: 0},
+		"a warning, strictly": {
+			env: []string{"RUNPOD_ENDPOINT_ID=e", "RUNPOD_VOLUME_ID=v"}, args: []string{"--only", "system", "--strict"}, code: 1,
+		},
+		"switched off": {env: []string{"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true", "RUNPOD_MIN_MEMORY_GB=99999"}, code: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,6 +22,7 @@ func TestSuite_Add(t *testing.T) {
 		{"a comma", check("a,b", checks.Pass), `check id "a,b": want a word`},
 		{"nothing to run", checks.Check{ID: "x", Phase: checks.Early}, "check x has nothing to run"},
 		{"no phase", with(check("x", checks.Pass), func(c *checks.Check) { c.Phase = 0 }), "check x belongs to no phase"},
+		{"twice in one list", check("beside", checks.Pass), `check id "beside" is taken`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var suite checks.Suite
