@@ -344,11 +344,24 @@ func TestDoctor_Watch(t *testing.T) {
 	}, env: roomy, dir: t.TempDir()})
 	eventually(t, func() bool { return strings.Count(p.stdout.String(), `"schema"`) > 2 }, "it runs again and again")
 	p.signal(t, syscall.SIGINT)
-	require.Contains(t, []int{0, 130}, p.waitFor(t, patience))
+	require.Equal(t, 130, p.waitFor(t, patience))
 	dec := json.NewDecoder(strings.NewReader(p.stdout.String()))
 	for dec.More() {
 		var report doctorReport
 		require.NoError(t, dec.Decode(&report))
+	}
+}
+
+func TestDoctor_WatchInterruptedBetweenRounds(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"--json", "--plain"} {
+		p := start(t, command{args: []string{
+			binary(t), "doctor", form, "--watch", "1h", "--only", "memory",
+		}, env: roomy, dir: t.TempDir()})
+		last := map[string]string{"--json": `"memory"`, "--plain": "1 passed"}[form]
+		eventually(t, func() bool { return strings.Contains(p.stdout.String(), last) }, "the first round is over")
+		p.signal(t, syscall.SIGINT)
+		require.Equal(t, 130, p.waitFor(t, patience), form)
 	}
 }
 

@@ -158,7 +158,7 @@ func (x *examination) rounds(ctx context.Context, emit func(checks.Event), show 
 		select {
 		case <-time.After(x.watch):
 		case <-ctx.Done():
-			return report, nil // between two rounds the last one counts
+			return report, tui.ErrInterrupted // as on the screen
 		}
 	}
 }
