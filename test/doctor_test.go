@@ -337,6 +337,38 @@ checks:
 	eventually(t, func() bool { return !proc.Alive(pid) }, "no child is left")
 }
 
+func TestDoctor_TwoSignalsLeaveNoChild(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	pidFile := filepath.Join(dir, "pid")
+	file := filepath.Join(dir, "handler.py")
+	require.NoError(t, os.WriteFile(file, []byte(`
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open("`+pidFile+`", "w") as f:
+    f.write(str(os.getpid()))
+time.sleep(1000)
+`), 0o600))
+	temp := filepath.Join(dir, "tmp")
+	require.NoError(t, os.Mkdir(temp, 0o700))
+	p := start(t, command{
+		args: []string{binary(t), "doctor", "--only", "handler", "--python", python(t), "--handler", file},
+		env:  append([]string{"TMPDIR=" + temp}, roomy...), dir: dir,
+	})
+	eventually(t, func() bool { text, err := os.ReadFile(pidFile); return err == nil && len(text) > 0 }, "the handler loads")
+	p.signal(t, syscall.SIGTERM)
+	p.signal(t, syscall.SIGINT)
+	require.Equal(t, 130, p.waitFor(t, patience))
+	text, err := os.ReadFile(pidFile)
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	eventually(t, func() bool { return !proc.Alive(pid) }, "no child is left")
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 func TestDoctor_Watch(t *testing.T) {
 	t.Parallel()
 	p := start(t, command{args: []string{

@@ -93,11 +93,11 @@ func (s *session) doctor(c *cli.Context) error {
 	if c.Bool(flagList) {
 		return listChecks(s.Stdout, x.steps)
 	}
-	if x.handler != nil {
-		defer x.handler.close()
-	}
 	ctx, stop := s.untilSignal()
 	defer stop()
+	if x.handler != nil {
+		defer x.handler.close() // before stop: a second signal may have to help
+	}
 	report, err := s.examine(ctx, c, x)
 	switch {
 	case errors.Is(err, tui.ErrInterrupted):
