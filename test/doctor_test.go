@@ -337,8 +337,21 @@ checks:
 	eventually(t, func() bool { return !proc.Alive(pid) }, "no child is left")
 }
 
-func TestDoctor_TwoSignalsLeaveNoChild(t *testing.T) {
+func TestDoctor_SignalsLeaveNoChild(t *testing.T) {
 	t.Parallel()
+	for name, signals := range map[string][]syscall.Signal{
+		"two signals":          {syscall.SIGTERM, syscall.SIGINT},
+		"the terminal is gone": {syscall.SIGHUP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			leavesNoChild(t, signals...)
+		})
+	}
+}
+
+func leavesNoChild(t *testing.T, signals ...syscall.Signal) {
+	t.Helper()
 	dir := t.TempDir()
 	pidFile := filepath.Join(dir, "pid")
 	file := filepath.Join(dir, "handler.py")
@@ -356,8 +369,9 @@ time.sleep(1000)
 		env:  append([]string{"TMPDIR=" + temp}, roomy...), dir: dir,
 	})
 	eventually(t, func() bool { text, err := os.ReadFile(pidFile); return err == nil && len(text) > 0 }, "the handler loads")
-	p.signal(t, syscall.SIGTERM)
-	p.signal(t, syscall.SIGINT)
+	for _, sig := range signals {
+		p.signal(t, sig)
+	}
 	require.Equal(t, 130, p.waitFor(t, patience))
 	text, err := os.ReadFile(pidFile)
 	require.NoError(t, err)
