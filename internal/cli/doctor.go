@@ -122,13 +122,31 @@ func (s *session) examine(ctx context.Context, c *cli.Context, x *examination) (
 			return tui.JSON(s.Stdout, doc)
 		})
 	case c.Bool(flagPlain) || !tui.Interactive(in, out, s.Lookup):
-		return x.rounds(ctx, tui.Plain(s.Stdout, tui.PlainOptions{
+		lines := &remembered{w: s.Stdout}
+		return x.rounds(ctx, tui.Plain(lines, tui.PlainOptions{
 			Title: doc.Title + " " + doc.Version, Host: doc.Host, Steps: x.steps, Width: width(out), Color: x.color,
-		}), nil)
+		}), func(checks.Report) error { return lines.err })
 	}
 	return tui.Run(ctx, tui.Options{
 		Document: doc, Steps: x.steps, Runner: x.runner, Watch: x.watch, In: in, Out: out, Color: x.color,
 	})
+}
+
+// remembered keeps the first error of its writer, for who writes without looking.
+type remembered struct {
+	w   io.Writer
+	err error
+}
+
+func (r *remembered) Write(b []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.w.Write(b)
+	if err != nil {
+		r.err = fmt.Errorf("write the report: %w", err)
+	}
+	return n, r.err
 }
 
 // width is that of a terminal, 0 of anything else.
