@@ -215,8 +215,8 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 		return nil, err
 	}
 	if x.handler != nil {
-		if err := suite.Add(x.handler.check()); err != nil {
-			return nil, err
+		if err := suite.Add(x.handler.check()); err != nil { // by a name in the file
+			return nil, usagef("--%s %s: %w by the handler's own row; choose another name", flagChecks, c.String(flagChecks), err)
 		}
 	}
 	filter := checks.Filter{Only: idList(c.StringSlice(flagOnly)), Skip: idList(c.StringSlice(flagSkip))}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -26,4 +27,14 @@ func TestDoctor_PlainLinesThatNobodyReads(t *testing.T) {
 	})
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr.String(), "write the report: broken pipe")
+}
+
+func TestDoctor_ACheckNamedAsTheHandlersRow(t *testing.T) {
+	dir := t.TempDir()
+	file, handler := filepath.Join(dir, "checks.yaml"), filepath.Join(dir, "handler.py")
+	require.NoError(t, os.WriteFile(file, []byte("checks:\n  - {name: Handler, files: [/]}\n"), 0o600))
+	require.NoError(t, os.WriteFile(handler, nil, 0o600))
+	i := &invocation{}
+	require.Equal(t, 2, i.run("doctor", "--list", "--checks", file, "--handler", handler))
+	require.Contains(t, i.stderr.String(), "choose another name")
 }
