@@ -42,6 +42,13 @@ type Report struct {
 	Began time.Time
 	Took  time.Duration
 	Rows  []Row
+
+	Interrupted bool // whoever ran it ended it early: nobody knows whether the box is fit
+}
+
+// OK tells whether the box is known to be fit for a worker; strict: warnings count too.
+func (r Report) OK(strict bool) bool {
+	return !r.Interrupted && len(r.Fatal()) == 0 && (!strict || len(r.Warnings()) == 0)
 }
 
 // Fatal lists the rows that make a worker unfit.

@@ -121,9 +121,9 @@ func TestFilter(t *testing.T) {
 	}{
 		{"nothing asked", checks.Filter{}, []string{"early/memory", "early/gpu_memory (off)", "early/yours"}, ""},
 		{"only", checks.Filter{Only: []string{"yours", "memory"}}, []string{"early/memory", "early/yours"}, ""},
-		{"skip", checks.Filter{Skip: []string{"memory"}}, []string{"early/memory (--skip)", "early/gpu_memory (off)", "early/yours"}, ""},
+		{"skip", checks.Filter{Skip: []string{"memory"}}, []string{"early/memory (left out by --skip)", "early/gpu_memory (off)", "early/yours"}, ""},
 		{"skip what is off", checks.Filter{Skip: []string{"gpu_memory"}}, []string{"early/memory", "early/gpu_memory (off)", "early/yours"}, ""},
-		{"both", checks.Filter{Only: []string{"memory"}, Skip: []string{"memory"}}, []string{"early/memory (--skip)"}, ""},
+		{"both", checks.Filter{Only: []string{"memory"}, Skip: []string{"memory"}}, []string{"early/memory (left out by --skip)"}, ""},
 		{
 			"unknown",
 			checks.Filter{Only: []string{"memory", "memroy"}},

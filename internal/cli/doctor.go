@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -104,7 +105,7 @@ func (s *session) doctor(c *cli.Context) error {
 		return silent(exitInterrupted)
 	case err != nil:
 		return err
-	case len(report.Fatal()) > 0, x.strict && len(report.Warnings()) > 0:
+	case !report.OK(x.strict):
 		return silent(exitFailed)
 	}
 	return nil
@@ -118,13 +119,13 @@ func (s *session) examine(ctx context.Context, c *cli.Context, x *examination) (
 	switch {
 	case c.Bool(flagJSON):
 		return x.rounds(ctx, nil, func(report checks.Report) error {
-			doc.Report, doc.Partial = report, ctx.Err() != nil
+			doc.Report = report
 			return tui.JSON(s.Stdout, doc)
 		})
 	case c.Bool(flagPlain) || !tui.Interactive(in, out, s.Lookup):
 		lines := &remembered{w: s.Stdout}
 		return x.rounds(ctx, tui.Plain(lines, tui.PlainOptions{
-			Title: doc.Title + " " + doc.Version, Host: doc.Host, Steps: x.steps, Width: width(out), Color: x.color,
+			Title: doc.Title + " " + doc.Version, Host: doc.Host, Steps: x.steps, Width: width(out), Color: x.color, Strict: x.strict,
 		}), func(checks.Report) error { return lines.err })
 	}
 	return tui.Run(ctx, tui.Options{
@@ -190,11 +191,18 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 		}
 	}
 	x.runner = checks.NewRunner(checks.Options{Cap: c.Duration(flagTimeout), SideBySide: sideBySide})
+	// Nothing is logged but what concerns the handler, which stands in its row; a bad flag is one all the same.
+	if _, err := newLogger(io.Discard, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), false); err != nil {
+		return nil, err
+	}
 	phases, err := phasesOf(c.String(flagPhase))
 	if err != nil {
 		return nil, err
 	}
 	cfg := checks.ConfigFrom(s.Lookup)
+	if most := c.Duration(flagTimeout); most > 0 && most < cfg.NetworkTimeout.Value {
+		cfg.NetworkTimeout = checks.Knob[time.Duration]{Value: most, Origin: "--" + flagTimeout}
+	}
 	if c.IsSet(flagGPUs) {
 		if c.Int(flagGPUs) < 0 {
 			return nil, usagef("--%s %d: want 0 or more", flagGPUs, c.Int(flagGPUs))
@@ -211,7 +219,7 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 	if err != nil {
 		return nil, err
 	}
-	if x.handler, err = s.doctorHandler(c); err != nil {
+	if x.handler, err = s.doctorHandler(c, phases); err != nil {
 		return nil, err
 	}
 	if x.handler != nil {
@@ -231,7 +239,7 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 }
 
 // doctorHandler is the handler that was named, nil where none was.
-func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
+func (s *session) doctorHandler(c *cli.Context, phases []checks.Phase) (*doctorHandler, error) {
 	if c.String(flagHandler) == "" && len(s.command) == 0 {
 		return nil, nil //nolint:nilnil // no handler is a good answer
 	}
@@ -246,9 +254,8 @@ func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	log, err := newLogger(io.Discard, s.Lookup, c.String(flagLogLevel), "text", false)
-	if err != nil {
-		return nil, err
+	if len(phases) == 1 && phases[0] == checks.Early {
+		return nil, usagef("a handler is checked in the start phase, and --%s says early", flagPhase)
 	}
 	options := workerOptions{spec: spec, python: c.String(flagPython)}
 	if err := options.checkProgram(); err != nil {
@@ -263,13 +270,23 @@ func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
 		limit = min(limit, most)
 	}
 	return &doctorHandler{
-		name: spec.String(), loading: loading, limit: limit,
+		name: strings.Join(spec.args(options.python), " "), loading: loading, limit: limit,
 		make: func(output io.Writer) *program.Program {
 			return program.New(program.Options{
-				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output, Log: log,
+				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output,
+				Log: s.doctorLog(c, output), LogLevel: c.String(flagLogLevel),
 			})
 		},
 	}, nil
+}
+
+// doctorLog logs to the output of the handler. The flags have been looked at.
+func (s *session) doctorLog(c *cli.Context, output io.Writer) *slog.Logger {
+	log, err := newLogger(output, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), false)
+	if err != nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
 }
 
 func phasesOf(name string) ([]checks.Phase, error) {

@@ -74,14 +74,25 @@ func (h *doctorHandler) start(ctx context.Context) checks.Result {
 	}
 }
 
+// notStarted says why the program did not come as far as start(), and what to do about it.
 func (h *doctorHandler) notStarted(ctx context.Context, err error) checks.Result {
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return checks.Skipped("interrupted")
 	}
-	return checks.Result{
+	result := checks.Result{
 		Status: checks.Fail, Summary: err.Error(), Output: h.output.take(),
-		Remedy: "Start the command by hand and look at what it says: " + h.name,
+		Remedy: "Start it by hand and look at what it says: " + h.name,
 	}
+	exit, ended := errors.AsType[*program.ExitError](err)
+	switch {
+	case ended && exit.Early && exit.State.Code == 0:
+		result.Summary = "the program ended before it called runpod.serverless.start()"
+		result.Remedy = `End the file with runpod.serverless.start({"handler": handler}), or name the function, as in --handler handler.py:handler.`
+	case ctx.Err() != nil:
+		result.Kind, result.Summary = "TimeoutError", "not ready for jobs: "+context.Cause(ctx).Error()
+		result.Remedy = "A model that takes longer to load needs a larger --" + flagReady + ". " + err.Error()
+	}
+	return result
 }
 
 // restart starts the program anew. The lock is held.

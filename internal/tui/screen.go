@@ -115,7 +115,8 @@ func (s *screen) tell(hint string) {
 // document is the state of things for a file, for the clipboard and for the shell after the screen has gone.
 func (s *screen) document() Document {
 	d := s.options.Document
-	d.Report, d.Partial = s.board.report(), s.busy || s.interrupted
+	d.Report = s.board.report()
+	d.Report.Interrupted = s.busy || s.interrupted
 	if s.busy && s.whole {
 		d.Report.Took = s.clock().Sub(d.Report.Began)
 	}

@@ -123,6 +123,14 @@ func idOf(name string) string {
 	return strings.Join(words, "_")
 }
 
+// allOf says that as many things as were asked for are as they should be.
+func allOf(n int, how string) string {
+	if n == 1 {
+		return "it is " + how
+	}
+	return fmt.Sprintf("all %d are %s", n, how)
+}
+
 // failed is the result of a check that found problems; it passed where there are none.
 func failed(problems []string, remedy, passed string) checks.Result {
 	if len(problems) == 0 {

@@ -59,5 +59,5 @@ func (l envList) run(_ context.Context, deps Deps) checks.Result {
 			problems = append(problems, fmt.Sprintf("%s does not match %s", v.Name, v.Matches))
 		}
 	}
-	return failed(problems, "Set the variables in the image, or in the endpoint's or pod's environment.", fmt.Sprintf("all %d set", len(l)))
+	return failed(problems, "Set the variables in the image, or in the endpoint's or pod's environment.", allOf(len(l), "set"))
 }

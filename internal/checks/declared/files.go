@@ -49,7 +49,7 @@ func (l fileList) run(context.Context, Deps) checks.Result {
 		}
 	}
 	return failed(problems, "Put the files into the image or onto the volume, and see that the volume is mounted.",
-		fmt.Sprintf("all %d there", len(l)))
+		allOf(len(l), "there"))
 }
 
 const mb = 1 << 20

@@ -124,7 +124,7 @@ func TestLoad_Anchors(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	for _, c := range list {
-		require.Equal(t, "all 2 there", c.Run(t.Context()).Summary)
+		require.Equal(t, "all 2 are there", c.Run(t.Context()).Summary)
 	}
 }
 
