@@ -105,6 +105,7 @@ func (s *session) run(c *cli.Context) error {
 	}
 	life, endLife := watchSignals(s.Process, log, drainsFirst)
 	defer endLife()
+	s.relaxGC(workerMemory)
 	switch mode {
 	case modeRealtime:
 		return host.realtime(life)
