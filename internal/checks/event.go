@@ -35,7 +35,7 @@ type Row struct {
 }
 
 // Fatal says whether this row makes a worker unfit.
-func (r Row) Fatal() bool { return r.Step.Fatal(r.Result.Status) }
+func (r Row) Fatal() bool { return r.Step.Fatal(r.Result.Status) || r.Result.Misread }
 
 // Report is all that came of a run, in the order of the plan.
 type Report struct {
