@@ -32,6 +32,7 @@ func (f *fitness) early(ctx context.Context) error {
 	f.first = checks.ConfigFrom(f.lookup)
 	if due, why := f.first.EarlyPass(f.args); !due {
 		f.log.Debug("No early fitness checks: " + why)
+		f.passed = f.first.PassedBefore()
 		return nil
 	}
 	if err := f.first.Err(); err != nil {
