@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,6 +64,9 @@ func (term *terminal) file(name string) string {
 	return string(text)
 }
 
+// runEnded finds how long the checks took, which the title says once they have run.
+var runEnded = regexp.MustCompile(`\bin \d+\.\d+ s`)
+
 // CT-02, CT-04: the doctor's screen in a real terminal, from start to end; the terminal is left as it was.
 func TestDoctor_Screen(t *testing.T) {
 	t.Parallel()
@@ -87,6 +91,7 @@ func TestDoctor_Screen(t *testing.T) {
 			}, "the report is saved")
 			term.keys("?") // any key leaves the help
 			term.keys("?")
+			eventually(t, func() bool { return runEnded.MatchString(term.screen()) }, "the checks have run") // else q interrupts
 			term.keys("q")
 			require.Equal(t, "1\n", term.file("code"))
 			require.Equal(t, term.file("before"), term.file("after"))
