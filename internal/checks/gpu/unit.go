@@ -84,7 +84,10 @@ func (s *survey) unusable() []finding {
 			f.text += fmt.Sprintf("; %s sees %d", s.management().source, s.management().count)
 		}
 		if s.cuda.failure.Step == wire.CUDALoad && len(s.presence.libraries) == 0 {
-			f.text = "GPU device nodes are here, the driver's libraries are not"
+			f.text = "a GPU is here, the driver's libraries are not"
+			if len(s.presence.devices) > 0 {
+				f.text = "GPU device nodes are here, the driver's libraries are not"
+			}
 			f.remedy = "Start the container with the NVIDIA runtime (--gpus all). On a read-only root its ldconfig may have failed."
 		}
 		if s.cuda.failure.Step == wire.CUDAInit && len(s.presence.devices) > 0 {
