@@ -87,15 +87,17 @@ func (s *session) doctor(c *cli.Context) error {
 			return usagef("give either --%s or --%s, not both", pair[0], pair[1])
 		}
 	}
-	x, err := s.examination(c)
-	if err != nil {
-		return err
-	}
-	if c.Bool(flagList) {
-		return listChecks(s.Stdout, x.steps)
-	}
 	ctx, stop := s.untilSignal()
 	defer stop()
+	x, err := s.examination(ctx, c)
+	switch {
+	case ctx.Err() != nil:
+		return silent(exitInterrupted)
+	case err != nil:
+		return err
+	case c.Bool(flagList):
+		return listChecks(s.Stdout, x.steps)
+	}
 	if x.handler != nil {
 		defer x.handler.close() // before stop: a second signal may have to help
 	}
@@ -183,7 +185,7 @@ func (x *examination) rounds(ctx context.Context, emit func(checks.Event), show 
 }
 
 // examination reads the flags.
-func (s *session) examination(c *cli.Context) (*examination, error) {
+func (s *session) examination(ctx context.Context, c *cli.Context) (*examination, error) {
 	x := &examination{watch: c.Duration(flagWatch), strict: c.Bool(flagStrict), color: s.lively(c, s.Stdout)}
 	for _, name := range []string{flagWatch, flagTimeout, flagReady} {
 		if c.Duration(name) < 0 {
@@ -215,7 +217,7 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 			return nil, usagef("--%w", err)
 		}
 	}
-	suite, err := newSuite(cfg, gpu.New(gpu.Options{Config: cfg, Env: s.Environ()}), target, c.String(flagChecks))
+	suite, err := newSuite(ctx, cfg, gpu.New(gpu.Options{Config: cfg, Env: s.Environ()}), target, c.String(flagChecks))
 	if err != nil {
 		return nil, err
 	}
@@ -225,6 +227,11 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 	if x.handler != nil {
 		if err := suite.Add(x.handler.check()); err != nil { // by a name in the file
 			return nil, usagef("--%s %s: %w by the handler's own row; choose another name", flagChecks, c.String(flagChecks), err)
+		}
+	}
+	for _, name := range []string{flagOnly, flagSkip} {
+		if c.IsSet(name) && len(idList(c.StringSlice(name))) == 0 {
+			return nil, usagef("--%s names no check", name)
 		}
 	}
 	filter := checks.Filter{Only: idList(c.StringSlice(flagOnly)), Skip: idList(c.StringSlice(flagSkip))}

@@ -111,7 +111,7 @@ func TestExec_DaemonsEndToo(t *testing.T) {
 
 func TestExec_Interrupted(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
-	list, err := Load(write(t, "checks:\n  - {name: it, exec: 'echo $$ > "+pids+"; sleep 1000'}\n"), withEnv())
+	list, err := Load(t.Context(), write(t, "checks:\n  - {name: it, exec: 'echo $$ > "+pids+"; sleep 1000'}\n"), withEnv())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan checks.Report)

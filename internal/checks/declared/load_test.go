@@ -13,7 +13,7 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	list, err := Load(write(t, `
+	list, err := Load(t.Context(), write(t, `
 checks:
   - name: Model files
     phase: early
@@ -107,20 +107,20 @@ func TestLoad_Errors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := write(t, tt.text)
-			_, err := Load(path, Deps{Taken: []string{"memory", "disk"}})
+			_, err := Load(t.Context(), path, Deps{Taken: []string{"memory", "disk"}})
 			require.Error(t, err)
 			require.True(t, strings.HasPrefix(err.Error(), path+tt.err), err)
 			require.NotContains(t, err.Error(), "\n")
 		})
 	}
 	t.Run("no such file", func(t *testing.T) {
-		_, err := Load(filepath.Join(t.TempDir(), "gone.yaml"), Deps{})
+		_, err := Load(t.Context(), filepath.Join(t.TempDir(), "gone.yaml"), Deps{})
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 }
 
 func TestLoad_Anchors(t *testing.T) {
-	list, err := Load(write(t, "checks:\n  - {name: a, files: &f [&p /etc, *p]}\n  - {name: b, files: *f}\n"), Deps{})
+	list, err := Load(t.Context(), write(t, "checks:\n  - {name: a, files: &f [&p /etc, *p]}\n  - {name: b, files: *f}\n"), Deps{})
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	for _, c := range list {
