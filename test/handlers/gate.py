@@ -1,7 +1,9 @@
 """Leaves a line per start in DIR/started, then waits until DIR/<gate> is there. A job that is cancelled meanwhile
-leaves DIR/<gate>.cancelled. The input may ask for a fresh worker, and for a failure."""
+leaves DIR/<gate>.cancelled. The input may ask for a fresh worker, and for a failure. CONCURRENCY_MODIFIER is for workers that
+are told how many jobs to run by the handler alone."""
 
 import asyncio
+import os
 import pathlib
 
 import runpod
@@ -26,4 +28,8 @@ async def handler(job):
 
 
 if __name__ == "__main__":
-    runpod.serverless.start({"handler": handler})
+    config = {"handler": handler}
+    if "CONCURRENCY_MODIFIER" in os.environ:
+        wanted = int(os.environ["CONCURRENCY_MODIFIER"])
+        config["concurrency_modifier"] = lambda _current: wanted
+    runpod.serverless.start(config)
