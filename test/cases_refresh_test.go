@@ -16,12 +16,16 @@ import (
 // post says that the worker is to be replaced.
 func TestSR08RefreshAfterAJob(t *testing.T) {
 	t.Parallel()
-	for name, failure := range map[string]string{"done": "", "failed": `,"error":"as told"`} {
+	for name, row := range map[string]struct{ door, failure string }{
+		"done":                    {"shim", ""},
+		"failed":                  {"shim", `,"error":"as told"`},
+		"done behind the gateway": {"gateway", ""},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGates(t)
-			w := runThrough(t, []string{"--concurrency", "2"}, nil, "gate.py")
-			w.Offer(`{"id":"A","input":{"dir":`+strconv.Quote(g.dir)+`,"gate":"A","refresh":true`+failure+`}}`, g.job("B"))
+			w := runThrough(t, append([]string{"--concurrency", "2"}, doors[row.door]...), []string{"CONCURRENCY_MODIFIER=2"}, "gate.py")
+			w.Offer(`{"id":"A","input":{"dir":`+strconv.Quote(g.dir)+`,"gate":"A","refresh":true`+row.failure+`}}`, g.job("B"))
 			g.awaitStarted(2)
 			g.open("A")
 			w.result(t, "A")
@@ -31,7 +35,7 @@ func TestSR08RefreshAfterAJob(t *testing.T) {
 			g.open("B")
 			require.Zero(t, w.wait(t), w.stderr)
 
-			require.Equal(t, failure != "", len(w.result(t, "A").Error) > 0)
+			require.Equal(t, row.failure != "", len(w.result(t, "A").Error) > 0)
 			require.Equal(t, `"B"`, string(w.result(t, "B").Output))
 			posts := w.Accepted(apidouble.Done)
 			require.Len(t, posts, 2)

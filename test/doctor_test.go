@@ -321,4 +321,3 @@ func TestDoctor_List(t *testing.T) {
 		require.Contains(t, p.stdout.String(), id)
 	}
 }
-

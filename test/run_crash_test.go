@@ -47,11 +47,15 @@ func TestHC09CrashOfAJobAlone(t *testing.T) {
 // HC-09: those that ran beside it are run once more, each alone, and end well. Whose fault it was shows then.
 func TestHC09CrashBesideOthers(t *testing.T) {
 	t.Parallel()
-	for way, says := range ways {
-		t.Run(way, func(t *testing.T) {
+	for name, row := range map[string]struct{ door, way string }{
+		"thread": {"shim", "thread"}, "exit": {"shim", "exit"}, "leave": {"shim", "leave"}, "kill": {"shim", "kill"},
+		"segfault": {"shim", "segfault"}, "kill behind the gateway": {"gateway", "kill"},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := newGates(t)
-			w := runThrough(t, append([]string{"--concurrency", "3"}, doors["shim"]...), nil, "crash.py")
+			way, says := row.way, ways[row.way]
+			w := runThrough(t, append([]string{"--concurrency", "3"}, doors[row.door]...), []string{"CONCURRENCY_MODIFIER=3"}, "crash.py")
 			w.Offer(g.job("a"), g.crash("j1", way), g.job("b"))
 			g.awaitStarted(3)
 			g.open("crash")

@@ -75,8 +75,10 @@ func TestHB06NeverReady(t *testing.T) {
 		"flag":     {nil, []string{"--ready-timeout", "1s"}, []string{"sleep", "3600"}, "it was not ready after 1s"},
 		"variable": {[]string{"RUNPOD_INIT_TIMEOUT=1"}, nil, []string{"sleep", "3600"}, "it was not ready after 1s"},
 		"a probe": {
-			nil, []string{"--ready-timeout", "3s", "--ready", "exec:echo no model here; false"},
-			[]string{python(t), "-u", handler(t, "sync.py")}, "no model here",
+			nil,
+			[]string{"--ready-timeout", "3s", "--ready", "exec:echo no model here; false"},
+			[]string{python(t), "-u", handler(t, "sync.py")},
+			"no model here",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
 """Ends its process in the middle of a job, in the way that the input names, once the gate is there. Other jobs just wait
-for theirs."""
+for theirs. CONCURRENCY_MODIFIER is for workers that are told how many jobs to run by the handler alone."""
 
 import asyncio
 import ctypes
@@ -45,4 +45,8 @@ async def handler(job):
 
 
 if __name__ == "__main__":
-    runpod.serverless.start({"handler": handler})
+    config = {"handler": handler}
+    if "CONCURRENCY_MODIFIER" in os.environ:
+        wanted = int(os.environ["CONCURRENCY_MODIFIER"])
+        config["concurrency_modifier"] = lambda _current: wanted
+    runpod.serverless.start(config)
