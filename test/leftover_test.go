@@ -14,7 +14,7 @@ func pidsIn(t *testing.T, file string) (pids []int) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	require.NoError(t, err)
-	for _, word := range strings.FieldsSeq(string(raw)) {
+	for word := range strings.FieldsSeq(string(raw)) {
 		pid, err := strconv.Atoi(word)
 		require.NoError(t, err)
 		pids = append(pids, pid)
