@@ -68,7 +68,7 @@ func TestFG19PlatformThatDoesNotAnswer(t *testing.T) {
 // FG-19: without a key, or a URL, nobody is called.
 func TestFG19NobodyToTell(t *testing.T) {
 	t.Parallel()
-	for name, unset := range map[string]string{"no key": "RUNPOD_AI_API_KEY=", "no URL": "RUNPOD_WEBHOOK_PING=", "no worker id": "RUNPOD_POD_ID="} {
+	for name, unset := range map[string]string{"no key": "RUNPOD_AI_API_KEY=", "no URL": "RUNPOD_WEBHOOK_PING="} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := runCommand(t, apidouble.New(t), with(checked, insatiable, unset), "--", "true")
