@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/worker/apidouble"
+	"runpodctl-worker/test/proctree"
 )
 
 // SR-05: where the grace period ends, so does everything, whatever it does about signals and wherever it went.
@@ -75,7 +76,8 @@ func TestSR07DrainOnly(t *testing.T) {
 	t.Parallel()
 	g := newGates(t)
 	heard := filepath.Join(t.TempDir(), "heard")
-	script := `trap 'echo >> "$0"' TERM INT USR1; "$@"`
+	// A shell that waits hears of a signal at once.
+	script := `trap 'echo >> "$0"' TERM INT USR1; "$@" & while kill -0 $! 2>/dev/null; do wait $!; done`
 	w := runCommand(t, apidouble.New(t), nil, "--", "sh", "-c", script, heard, python(t), "-u", handler(t, "gate.py"))
 	w.Offer(g.job("j1"))
 	g.awaitStarted(1)
@@ -87,8 +89,11 @@ func TestSR07DrainOnly(t *testing.T) {
 	w.signal(t, syscall.SIGTERM) // is the first of its kind
 	w.awaitWord(t, "stopping: terminated received; ")
 	w.signal(t, syscall.SIGUSR1)
-	require.NoFileExists(t, heard)
 	w.Offer(g.job("j2"))
+	time.Sleep(200 * time.Millisecond) // for what should not come
+	require.NoFileExists(t, heard)
+	require.NoError(t, syscall.Kill(proctree.Descendants(w.cmd.Process.Pid)[0], syscall.SIGUSR1))
+	eventually(t, func() bool { return exists(heard) }, "it would not have heard")
 	g.open("j1")
 	require.Equal(t, `"j1"`, string(w.result(t, "j1").Output))
 	require.Zero(t, w.wait(t), w.stderr)
