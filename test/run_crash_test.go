@@ -1,6 +1,7 @@
 package test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -114,8 +115,12 @@ func TestRunOfAKnownCrasher(t *testing.T) {
 				} else {
 					require.Equal(t, "worker died while running this job", text)
 				}
+				between := fmt.Sprint("between", i) // shows that the worker has done with the one before
+				g.open(between)
+				w.Offer(g.job(between))
+				w.result(t, between)
 			}
-			require.Equal(t, allowed, g.started())
+			require.Equal(t, allowed+3, g.started())
 			require.True(t, w.alive())
 		})
 	}
