@@ -11,7 +11,7 @@ import (
 
 func main() {
 	signals := make(chan os.Signal, 3) // drain, stop, die: none may be missed
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1)
 	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it ignored
 		signal.Notify(signals, syscall.SIGHUP) // the terminal is gone: what was started must not stay behind
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/emulator"
 	"runpodctl-worker/internal/proc"
@@ -105,6 +106,9 @@ func (s *session) run(c *cli.Context) error {
 	}
 	life, endLife := watchSignals(s.Process, log, drainsFirst)
 	defer endLife()
+	if _, _, err := host.fit.suite(life.fetch, checks.ConfigFrom(s.Lookup), false); err != nil {
+		return err // a file of checks that makes no sense is the caller's mistake, not the machine's
+	}
 	s.relaxGC(workerMemory)
 	switch mode {
 	case modeRealtime:
