@@ -25,6 +25,7 @@ func (h *workerHost) queue(l lifecycle) error {
 	if l.fetch.Err() != nil {
 		return nil // it was told to stop while the checks ran
 	}
+	defer h.openJournal()()
 	reason, err := h.once(l)
 	if reason == worker.Refreshed {
 		h.log.Info("A job asked for a fresh worker: this one ends.")

@@ -15,6 +15,7 @@ import (
 // Where journals lie, unless somebody says otherwise.
 const (
 	ownName   = "runpodctl-worker"
+	tempName  = "runpodctl-state-" // with the user's id, since many share a temporary directory
 	systemDir = "/var/lib"
 	bootFile  = "/proc/sys/kernel/random/boot_id"
 )
@@ -27,7 +28,7 @@ func Places(stateHome string) []string {
 	for _, place := range []string{
 		filepath.Join(stateHome, ownName),
 		filepath.Join(systemDir, ownName),
-		filepath.Join(os.TempDir(), ownName+"-"+strconv.Itoa(os.Getuid())),
+		filepath.Join(os.TempDir(), tempName+strconv.Itoa(os.Getuid())),
 	} {
 		if filepath.IsAbs(place) { // never in the working directory, which may be anything
 			places = append(places, place)

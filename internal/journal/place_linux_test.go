@@ -18,7 +18,7 @@ func TestPlaces(t *testing.T) {
 	t.Setenv("TMPDIR", "/t")
 	places := Places("/home/me/state")
 	require.Equal(t, []string{"/home/me/state/runpodctl-worker", "/var/lib/runpodctl-worker"}, places[:2])
-	require.Contains(t, places[2], "/t/runpodctl-worker-")
+	require.Contains(t, places[2], "/t/runpodctl-state-")
 }
 
 func TestOpen_NobodyElseCanReadIt(t *testing.T) {

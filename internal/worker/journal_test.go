@@ -365,7 +365,7 @@ func TestLate_BesideNewWork(t *testing.T) {
 // Only so many late results are posted at a time; those that fail make way for the others.
 func TestLate_TakeTurns(t *testing.T) {
 	bubble(t, Config{Journal: past{results: 50}}, output(`1`), func(r *rig) {
-		open, most := 0, 0
+		most := 0
 		r.api.On(apidouble.Done, func(c apidouble.Call) *apidouble.Reply {
 			if len(r.api.Posts(apidouble.Done, c.Job)) == 1 && strings.HasSuffix(c.Job, "1") {
 				return &apidouble.Reply{Status: 503}
@@ -374,7 +374,7 @@ func TestLate_TakeTurns(t *testing.T) {
 		})
 		r.start()
 		for len(r.api.Accepted(apidouble.Done)) < 50 {
-			open = 0
+			open := 0
 			for _, c := range r.api.Calls(apidouble.Done) {
 				open += count(c.Status == 0)
 			}
