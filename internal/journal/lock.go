@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	dirPrefix = "worker-"
+	dirPrefix = "runpodctl-journal-"
 	lockName  = "lock"
 
 	// A process that was killed may take a moment to be gone, and its lock with it.

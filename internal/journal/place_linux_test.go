@@ -110,18 +110,18 @@ func TestOpen_SweepsWhatNobodyAsksFor(t *testing.T) {
 		require.NoError(t, os.Chtimes(dir, at, at))
 		return dir
 	}
-	old := make("worker-1"+bootSuffix(), maxAge+time.Hour)
-	otherBoot := make("worker-2-other", time.Minute)
+	old := make(dirPrefix+"1"+bootSuffix(), maxAge+time.Hour)
+	otherBoot := make(dirPrefix+"2-other", time.Minute)
 	foreign := make("something", 2*maxAge)
-	inUse := make("worker-3-other", 2*maxAge)
+	inUse := make(dirPrefix+"3-other", 2*maxAge)
 	lock, err := os.Open(filepath.Join(inUse, lockName))
 	require.NoError(t, err)
 	defer lock.Close()
 	require.NoError(t, hold(lock))
 	for i := range maxOthers {
-		make("worker-new"+strings.Repeat("i", i)+bootSuffix(), time.Duration(i+1)*time.Hour)
+		make(dirPrefix+"new"+strings.Repeat("i", i)+bootSuffix(), time.Duration(i+1)*time.Hour)
 	}
-	tooMany := make("worker-5"+bootSuffix(), 20*time.Hour)
+	tooMany := make(dirPrefix+"5"+bootSuffix(), 20*time.Hour)
 
 	j := open(t, place)
 	require.NoDirExists(t, old)
