@@ -96,7 +96,9 @@ func TestPS01KilledAgainAndAgain(t *testing.T) {
 	const jobs, kills = 300, 30
 	d, state := apidouble.New(t), t.TempDir()
 	faults := []apidouble.Reply{
-		{Status: http.StatusServiceUnavailable}, {Drop: true}, {Drop: true, Delay: 50 * time.Millisecond},
+		{Status: http.StatusServiceUnavailable},
+		{Drop: true},
+		{Drop: true, Delay: 50 * time.Millisecond},
 		{Delay: 100 * time.Millisecond, Usual: true},
 	}
 	d.On(apidouble.Done, func(c apidouble.Call) *apidouble.Reply {
@@ -124,16 +126,15 @@ func TestPS01KilledAgainAndAgain(t *testing.T) {
 		}
 		return jobs - len(ended)
 	}
-	var w *worker
 	for range kills {
-		w = echoWorker(t, d, state)
+		w := echoWorker(t, d, state)
 		takes := len(d.Calls(apidouble.Take))
 		eventually(t, func() bool { return len(d.Calls(apidouble.Take)) > takes }, "no take")
 		offer()
 		time.Sleep(rand.N(300 * time.Millisecond))
 		w.kill(t)
 	}
-	w = echoWorker(t, d, state)
+	echoWorker(t, d, state)
 	eventually(t, func() bool { return offer() == 0 }, "jobs without an end")
 	ends := map[string]int{}
 	for _, c := range d.Accepted(apidouble.Done) {

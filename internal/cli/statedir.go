@@ -28,8 +28,8 @@ func (s *session) statePlaces(flag string) ([]string, error) {
 	return []string{dir}, nil
 }
 
-// openJournal opens the worker's journal, and returns what closes it. That there can be none is no reason not to work.
-func (h *workerHost) openJournal() (close func()) {
+// openJournal opens the worker's journal, and returns what ends it. That there can be none is no reason not to work.
+func (h *workerHost) openJournal() (end func()) {
 	if len(h.options.statePlaces) == 0 {
 		return func() {}
 	}

@@ -43,8 +43,12 @@ func local(path string) error {
 	if err := unix.Statfs(path, &stat); err != nil {
 		return fmt.Errorf("tell its file system: %w", err)
 	}
-	name, remote := remoteSystems[uint32(stat.Type)]
-	if !remote || name == "FUSE" && localFuse[mountKind(path)] {
+	return judge(uint32(stat.Type), func() string { return mountKind(path) })
+}
+
+func judge(magic uint32, mount func() string) error {
+	name, remote := remoteSystems[magic]
+	if !remote || magic == unix.FUSE_SUPER_MAGIC && localFuse[mount()] {
 		return nil
 	}
 	return fmt.Errorf("%w (%s)", errRemote, name)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestPlaces(t *testing.T) {
@@ -150,6 +151,35 @@ func TestHold_AFileThatIsGone(t *testing.T) {
 func TestLocal(t *testing.T) {
 	require.NoError(t, local(t.TempDir()))
 	require.Error(t, local("/nowhere"))
+}
+
+func TestJudge(t *testing.T) {
+	tests := map[string]struct {
+		magic uint32
+		mount string
+		local bool
+	}{
+		"ext4":                 {unix.EXT4_SUPER_MAGIC, "ext4", true},
+		"overlay":              {unix.OVERLAYFS_SUPER_MAGIC, "overlay", true},
+		"tmpfs":                {unix.TMPFS_MAGIC, "tmpfs", true},
+		"NFS":                  {unix.NFS_SUPER_MAGIC, "nfs4", false},
+		"a Windows share":      {unix.SMB2_SUPER_MAGIC, "cifs", false},
+		"Lustre":               {0x0BD00BD0, "lustre", false},
+		"a network volume":     {unix.FUSE_SUPER_MAGIC, "fuse.mfs", false},
+		"FUSE of some kind":    {unix.FUSE_SUPER_MAGIC, "", false},
+		"a rootless container": {unix.FUSE_SUPER_MAGIC, "fuse.fuse-overlayfs", true},
+		"a disk behind FUSE":   {unix.FUSE_SUPER_MAGIC, "fuseblk", true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := judge(tt.magic, func() string { return tt.mount })
+			if tt.local {
+				require.NoError(t, err)
+			} else {
+				require.ErrorIs(t, err, errRemote)
+			}
+		})
+	}
 }
 
 func TestKindOf(t *testing.T) {

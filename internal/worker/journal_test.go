@@ -357,6 +357,8 @@ func TestLate_BesideNewWork(t *testing.T) {
 				r.drain()
 				_, err := r.end(time.Minute)
 				require.NoError(r, err)
+				l := r.worker.ledger
+				require.Zero(r, l.late+l.turns+int(l.owed), "nothing is counted any more")
 			})
 		})
 	}
