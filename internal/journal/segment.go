@@ -57,7 +57,7 @@ func (j *Journal) rewrite() error {
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return err
+		return errors.Join(err, os.Remove(path)) // or the next start would take it for the newest
 	}
 	if j.segment != nil {
 		_ = os.Remove(j.segment.Name()) // the newest counts
