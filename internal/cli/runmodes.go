@@ -23,6 +23,7 @@ func (h *workerHost) queue(l lifecycle) error {
 	if fit, err := h.early(l.fetch); !fit {
 		return err
 	}
+	defer h.openJournal()()
 	reason, err := h.once(l)
 	if reason == worker.Refreshed {
 		h.log.Info("A job asked for a fresh worker: this one ends.")

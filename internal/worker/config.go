@@ -36,6 +36,7 @@ type Config struct {
 	MaxResult    int           // bytes of the largest result that is sent (protocol.MaxResult)
 	Refresh      bool          // every job asks for a fresh worker
 	Log          *slog.Logger  // nil: silent
+	Journal      Journal       // nil: nothing outlives this process
 
 	// OnReady is called after each start of a handler, before it gets a job; its error ends the worker.
 	OnReady func(ctx context.Context, h Handler, ready protocol.Ready, first bool) error
@@ -58,6 +59,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxResult <= 0 {
 		c.MaxResult = protocol.MaxResult
+	}
+	if c.Journal == nil {
+		c.Journal = noJournal{}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -42,7 +42,9 @@ func (t *task) deliver(outcome protocol.Outcome) error {
 		t.log(slog.LevelInfo, "Finished.")
 	case t.ctx.Err() != nil:
 	case unwelcome(err):
-		t.w.refused.add(t.job.ID)
+		if !t.late { // a late one has lost against another worker, perhaps: that does not speak against the job
+			t.w.refused.add(t.job.ID)
+		}
 		t.log(slog.LevelWarn, "The platform does not want the result any more.", slog.Any("error", err))
 	default:
 		t.log(slog.LevelError, "Failed to return job results.", slog.Any("error", err))
