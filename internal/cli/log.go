@@ -37,6 +37,9 @@ func newLogger(w io.Writer, lookup config.Lookup, level, format string, color bo
 	if !ok && !fromEnv {
 		return nil, usagef("--%s %q: want ERROR, WARN, INFO or DEBUG", flagLogLevel, level)
 	}
+	if v, _ := lookup(config.LogFormat); format == "auto" && (v == "json" || v == "text") {
+		format = v // as with the level, a misspelt one in the environment is nothing to die of
+	}
 	asJSON := format == "json"
 	switch format {
 	case "json", "text":

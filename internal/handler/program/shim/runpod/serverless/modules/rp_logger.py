@@ -97,9 +97,8 @@ def shorten(message, limit=MAX_MESSAGE_LENGTH):
 
 
 def _format(message, level, job_id):
-    if os.environ.get("RUNPOD_ENDPOINT_ID") and (
-        os.environ.get("RUNPODCTL_WORKER_LOG_FORMAT") != "text"
-    ):
+    wanted = os.environ.get("RUNPODCTL_WORKER_LOG_FORMAT")
+    if wanted == "json" or wanted != "text" and os.environ.get("RUNPOD_ENDPOINT_ID"):
         from json import dumps
 
         return dumps({"requestId": job_id, "message": message, "level": level}, default=str)
