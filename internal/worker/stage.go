@@ -2,7 +2,10 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	"runpodctl-worker/internal/protocol"
 )
 
 // stage is the ledger's view of the program: which one runs jobs, and who may go in. It is guarded by the ledger.
@@ -66,7 +69,7 @@ func (l *ledger) enter(t *task) *life {
 }
 
 // leave notes that the handler has returned. A job that was lost with its program waits here for its fate; true
-// means that it is run again.
+// means that it is run again, as is one that the program never had.
 func (l *ledger) leave(t *task, err error, reported bool) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +84,11 @@ func (l *ledger) leave(t *task, err error, reported bool) (again bool) {
 	if !life.over() {
 		return false
 	}
-	life.fallen++
 	l.changed.Broadcast()
+	if errors.Is(err, protocol.ErrNotBegun) {
+		return t.handling.Err() == nil
+	}
+	life.fallen++
 	if life.judged || t.handling.Err() != nil {
 		return false
 	}

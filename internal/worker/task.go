@@ -85,6 +85,10 @@ func (t *task) handle() (protocol.Outcome, error) {
 		if !t.w.ledger.leave(t, err, t.out.used()) {
 			return outcome, err
 		}
+		if errors.Is(err, protocol.ErrNotBegun) {
+			t.log(slog.LevelWarn, "The program ended before it had this job; the next one gets it.")
+			continue
+		}
 		t.log(slog.LevelWarn, "The program died while several jobs ran; this one is run again, alone.")
 	}
 }
