@@ -182,6 +182,7 @@ func TestRefresh_LastPost(t *testing.T) {
 		"always, and the only one was stopped": {Config{Refresh: true}, []string{"b-4s"}, "b-4s", nil, false},
 		"the last is too late":                 {Config{JobTimeout: 3 * time.Second}, []string{"refresh-2s", "stuck-1h"}, "", []string{"refresh-2s", "stuck-1h"}, true},
 		"always, and the only one is too late": {Config{JobTimeout: 3 * time.Second, Refresh: true}, []string{"b-1h"}, "", []string{"b-1h"}, true},
+		"always, too late, and it goes on":     {Config{JobTimeout: 3 * time.Second, Refresh: true}, []string{"stuck-6s"}, "", []string{"stuck-6s"}, true},
 		"always, and the program dies":         {Config{Refresh: true}, []string{"crash-2s"}, "", []string{"crash-2s"}, true},
 		"the program dies, the rest run again": {Config{}, []string{"refresh-500ms", "crashstream-2s", "b-4s"}, "", []string{"refresh-500ms", "crashstream-2s", "b-4s"}, true},
 	}

@@ -71,6 +71,15 @@ func TestHeartbeat_KeepsToTheInterval(t *testing.T) {
 	}
 }
 
+// An interval that would be a flood is not obeyed.
+func TestHeartbeat_IntervalIsBounded(t *testing.T) {
+	bubble(t, Config{PingInterval: time.Millisecond}, lasting, func(r *rig) {
+		r.start()
+		time.Sleep(20*MinPingInterval + MinPingInterval/2)
+		require.Len(r, r.api.Calls(apidouble.Ping), 21)
+	})
+}
+
 // HB-02
 func TestHeartbeat_NamesWhatIsHeld(t *testing.T) {
 	bubble(t, Config{Concurrency: 2, PingInterval: time.Second}, lasting, func(r *rig) {
