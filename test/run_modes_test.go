@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -105,4 +106,19 @@ func TestRunOfALoadBalancedWorkerThatEnds(t *testing.T) {
 			require.NoFileExists(t, filepath.Join(w.cmd.Dir, "started"))
 		})
 	}
+}
+
+// A load-balanced program whose probe does not hold any more ends, and the worker with it.
+func TestRunOfALoadBalancedWorkerThatIsLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	up, pid := filepath.Join(dir, "up"), filepath.Join(dir, "pid")
+	require.NoError(t, os.WriteFile(up, nil, 0o600))
+	w := runCommand(t, apidouble.New(t), nil, "--mode", "lb", "--ready", "exec:test -e "+up,
+		"--", "sh", "-c", `echo $$ > "$0"; exec sleep 3600`, pid)
+	w.awaitWord(t, "The program is ready.")
+	require.NoError(t, os.Remove(up))
+	require.Equal(t, 1, w.waitFor(t, 3*patience), w.stderr) // it takes three failures, ten seconds apart
+	require.Contains(t, w.stderr.String(), "readiness lost: exec:test -e "+up)
+	requireGone(t, pidsIn(t, pid))
 }
