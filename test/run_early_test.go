@@ -123,10 +123,15 @@ func TestFG02ChildrenOfTheOfficialPackage(t *testing.T) {
 // FG-02: a threshold that the handler raises while it loads counts: the worker ends, and the handler with it.
 func TestFG02ThresholdRaisedLate(t *testing.T) {
 	t.Parallel()
-	child := filepath.Join(t.TempDir(), "child")
-	w := runThrough(t, doors["shim"], with(checked, "CHECK=good", "CHILD="+child, "LATE="+insatiable), "check.py")
-	require.Equal(t, "_memory_check", w.unhealthy(t).Query.Get("check"))
-	requireGone(t, pidsIn(t, child))
+	for raised, check := range map[string]string{insatiable: "_memory_check", "RUNPOD_GPU_COUNT=999": "gpu_health"} {
+		t.Run(check, func(t *testing.T) {
+			t.Parallel()
+			child := filepath.Join(t.TempDir(), "child")
+			w := runThrough(t, doors["shim"], with(checked, "CHECK=good", "CHILD="+child, "LATE="+raised), "check.py")
+			require.Equal(t, check, w.unhealthy(t).Query.Get("check"))
+			requireGone(t, pidsIn(t, child))
+		})
+	}
 }
 
 // An endpoint whose API cannot be reached is found before the first job.

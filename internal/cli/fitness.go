@@ -92,6 +92,7 @@ func (f *fitness) changed(cfg checks.Config, suite *checks.Suite) []checks.Step 
 		"memory":       cfg.MinMemoryGB.Value != f.first.MinMemoryGB.Value,
 		"cuda_version": cfg.MinCUDA.Value != f.first.MinCUDA.Value,
 		"gpu_memory":   cfg.GPUTestPath.Value != f.first.GPUTestPath.Value,
+		"gpu_health":   cfg.GPUCount.Value != f.first.GPUCount.Value,
 	}
 	var steps []checks.Step
 	for _, s := range suite.Plan(checks.Early) {
