@@ -120,10 +120,13 @@ func TestFG02ChildrenOfTheOfficialPackage(t *testing.T) {
 	require.Equal(t, 1, strings.Count(w.stderr.String(), "Memory check passed"), w.stderr)
 }
 
-// FG-02: a threshold that the handler raises while it loads counts: the worker ends, and the handler with it.
+// FG-02: a threshold that the handler raises while it loads counts, one that makes no sense included: the worker ends, and the
+// handler with it.
 func TestFG02ThresholdRaisedLate(t *testing.T) {
 	t.Parallel()
-	for raised, check := range map[string]string{insatiable: "_memory_check", "RUNPOD_GPU_COUNT=999": "gpu_health"} {
+	for raised, check := range map[string]string{
+		insatiable: "_memory_check", "RUNPOD_GPU_COUNT=999": "gpu_health", "RUNPOD_MIN_MEMORY_GB=plenty": "setup",
+	} {
 		t.Run(check, func(t *testing.T) {
 			t.Parallel()
 			child := filepath.Join(t.TempDir(), "child")
