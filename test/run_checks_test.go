@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 // FG-01, FG-17: a check of the handler's own that fails ends the worker and all below it, behind either door.
@@ -63,4 +65,21 @@ func TestFG17RegisteredChecksThatMisbehave(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Registered checks run again when the program was started anew: one that fails then ends the worker, which has reported the job.
+func TestFG17ChecksRunAgainAfterACrash(t *testing.T) {
+	t.Parallel()
+	w := runThrough(t, doors["shim"], checked, "worn.py")
+	w.Offer(apidouble.Job("j1"))
+	require.Contains(t, w.result(t, "j1").errorText(t), "exit code 3")
+	require.Equal(t, 1, w.wait(t), w.stderr)
+	require.Contains(t, w.stderr.String(), "Fitness check failed: passes_once | RuntimeError: worn out")
+	var told []string
+	for _, ping := range w.Calls(apidouble.Ping) {
+		if check := ping.Query.Get("check"); check != "" {
+			told = append(told, check)
+		}
+	}
+	require.Equal(t, []string{"passes_once"}, told)
 }
