@@ -54,8 +54,10 @@ func TestRunOfAProgramThatCannotBeEnded(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	args := []string{"setpriv", "--bounding-set=-kill", binary(t), "run", "--ready-timeout", "1s", "--",
-		"sh", "-c", `echo $$ > "$0"; exec setpriv --reuid 65534 --regid 65534 --clear-groups sleep 600`, pidFile}
+	args := []string{
+		"setpriv", "--bounding-set=-kill", binary(t), "run", "--ready-timeout", "1s", "--",
+		"sh", "-c", `echo $$ > "$0"; exec setpriv --reuid 65534 --regid 65534 --clear-groups sleep 600`, pidFile,
+	}
 	env := append(environment(apidouble.New(t), "w1"), "RUNPOD_SKIP_FITNESS_CHECKS=true")
 	p := start(t, command{args: args, env: env, dir: t.TempDir()})
 	require.Equal(t, 1, p.wait(t), p.stderr)

@@ -14,6 +14,8 @@ import (
 const (
 	// handlerStopTime is what the handler's program gets to end by itself once every job is settled.
 	handlerStopTime = 10 * time.Second
+	// bootStopTime is what it gets when the worker is told to stop before any job has come.
+	bootStopTime = time.Second
 	// stillLoading is the time between two lines that say what a start waits for.
 	stillLoading = 30 * time.Second
 )
@@ -42,7 +44,12 @@ func (l *life) over() bool { return closed(l.handler.Exited()) }
 func (w *Worker) begin(ctx context.Context, first bool) (*life, error) {
 	l := &life{handler: w.factory(), doomed: make(chan struct{}), inside: map[*task]bool{}}
 	if err := w.awaitReady(ctx, l, first); err != nil {
-		return nil, errors.Join(err, stopHandler(w.work, l.handler))
+		stop, cancel := w.work, context.CancelFunc(func() {})
+		if ctx.Err() != nil { // no job can be lost: whoever told it to stop need not wait for a check or a load that hangs
+			stop, cancel = context.WithTimeout(w.work, bootStopTime)
+		}
+		defer cancel()
+		return nil, errors.Join(err, stopHandler(stop, l.handler))
 	}
 	if scaler, ok := l.handler.(Scaler); ok && l.ready.Modifier {
 		l.scaler = scaler
