@@ -179,19 +179,19 @@ func (o *outbound) next() (progress, item json.RawMessage, ok bool) {
 	}
 }
 
-// posted takes the outcome of the post of the first item.
-func (o *outbound) posted(err error) {
+// posted takes what came of the post of the first item.
+func (o *outbound) posted(decided verdict, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.bytes -= len(o.items[0])
 	o.items[0] = nil
 	o.items = o.items[1:]
 	switch {
-	case err == nil:
+	case decided == settled:
 	case o.t.handling.Err() != nil:
 		o.items = nil
-	case errors.Is(err, errNoWelcome):
-		o.over = err
+	case decided == unwanted:
+		o.over = errNoWelcome
 		o.items = nil
 	case o.t.life.ready.Aggregate:
 		o.muted = true
