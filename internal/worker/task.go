@@ -78,10 +78,11 @@ func (t *task) handle() (protocol.Outcome, error) {
 		}
 		t.log(slog.LevelInfo, "Started.")
 		outcome, err := t.attempt(life)
-		if !t.w.ledger.leave(t, err, t.out.used()) {
-			return outcome, err
+		t.reportSick(life, outcome)
+		if !t.w.ledger.leave(t, err == nil, outcome.Error == "", t.out.used()) {
+			return outcome, t.w.ledger.explain(life, err)
 		}
-		t.log(slog.LevelWarn, "The program died while several jobs ran; this one is run again, alone.")
+		t.log(slog.LevelWarn, "The program ended, and not for this job alone, which is run again by itself.")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
