@@ -47,6 +47,9 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		FailOnKill:   h.options.failOnKill,
 		JobTimeout:   h.options.jobTimeout,
 		MaxCrashes:   h.options.maxCrashes,
+		MaxResult:    h.options.maxResult,
+		MaxChunk:     h.options.maxChunk,
+		StreamBatch:  h.options.batch,
 		Log:          h.log,
 		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {
 			if h.fit != nil {

@@ -28,6 +28,7 @@ const (
 	flagMaxCrashes = "max-crashes"
 	flagPingEarly  = "ping-early"
 	flagHideKey    = "hide-key"
+	flagBatch      = "stream-batch"
 )
 
 // The kinds of worker.
@@ -56,6 +57,7 @@ func runCommand(s *session) *cli.Command {
 			&cli.IntFlag{Name: flagMaxCrashes, Value: 1, Usage: "a job that took the program down `N` times is not run again"},
 			&cli.BoolFlag{Name: flagPingEarly, Usage: "heartbeats begin before the handler is loaded, not after"},
 		}},
+		{"Results", append(sizeFlags(), &cli.BoolFlag{Name: flagBatch, Usage: "items of a stream that are text and come within 60ms are joined and posted as one"})},
 		{"One job instead of the platform's", jobFlags()},
 		{"Stopping", slices.Concat(stopFlags(), []cli.Flag{
 			&cli.StringFlag{Name: flagOnKill, Value: onKillRelease, Usage: "what happens to jobs that are cut short (`WORD`): release, and the platform gives them to another worker, or fail"},

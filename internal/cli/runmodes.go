@@ -26,8 +26,12 @@ func (h *workerHost) queue(l lifecycle) error {
 		return nil // it was told to stop while the checks ran
 	}
 	reason, err := h.once(l)
-	if reason == worker.Refreshed {
+	switch reason {
+	case worker.Refreshed:
 		h.log.Info("A job asked for a fresh worker: this one ends.")
+	case worker.HandlerExited:
+		h.tellDown(err)
+	default:
 	}
 	return workerExit(h.saidUnfit(err))
 }
