@@ -44,8 +44,8 @@ func TestSick_JobsOfTheProgram(t *testing.T) {
 		"two beside it":                 {[]string{"sick-1s", "a-3s", "b-3s"}, map[string]string{"sick-1s": gpuGone}, []string{"a-3s", "b-3s"}},
 		"one beside it that streamed":   {[]string{"sick-1s", "stream-3s"}, map[string]string{"sick-1s": gpuGone, "stream-3s": "its GPU had failed in another job"}, nil},
 		"one beside it that was done":   {[]string{"sick-2s", "a-1s"}, map[string]string{"sick-2s": gpuGone}, nil},
-		"two at the same moment":        {[]string{"sick1-1s", "sick2-1s"}, map[string]string{"sick1-1s": gpuGone, "sick2-1s": gpuGone}, nil},
-		"the one beside it is sick too": {[]string{"sick1-1s", "sick2-2s"}, map[string]string{"sick1-1s": gpuGone, "sick2-2s": gpuGone}, []string{"sick2-2s"}},
+		"one beside it that fails then": {[]string{"sick-1s", "user-1001ms"}, map[string]string{"sick-1s": gpuGone, "user-1001ms": "ValueError"}, []string{"user-1001ms"}},
+		"two of them":                   {[]string{"sick1-1s", "sick2-2s"}, map[string]string{"sick1-1s": gpuGone, "sick2-2s": gpuGone}, []string{"sick2-2s"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,6 +75,21 @@ func TestSick_JobsOfTheProgram(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who meets the failure of the GPU in the same moment as another job may not be the one to blame for it.
+func TestSick_TwoAtTheSameMoment(t *testing.T) {
+	bubble(t, Config{Concurrency: 2}, func(_ context.Context, job protocol.Job, _ protocol.Sink) (protocol.Outcome, error) {
+		time.Sleep(time.Second)
+		return protocol.Outcome{Error: gpuGone + " for " + job.ID}, nil
+	}, func(r *rig) {
+		offer(r, "a", "b")
+		r.start()
+		for _, post := range r.results(time.Minute, 2) {
+			require.Contains(r, post.Body, gpuGone+" for "+post.Job)
+		}
+		require.Equal(r, 3, r.handler.started("a")+r.handler.started("b"), "the second is run again, alone")
+	})
 }
 
 func TestSick_ChecksDecide(t *testing.T) {

@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"slices"
+
+	"runpodctl-worker/internal/protocol"
 )
 
 // stage is the ledger's view of the program: which one runs jobs, and who may go in. It is guarded by the ledger.
@@ -65,19 +67,39 @@ func (l *ledger) enter(t *task) *life {
 	return t.life
 }
 
-// leave notes that the handler has returned: with an outcome, which may be good, or without one. A job that was lost with
-// its program waits here for its fate; true means that it is run again.
-func (l *ledger) leave(t *task, returned, good, reported bool) (again bool) {
+// coming is how a job comes back from its program.
+type coming int
+
+const (
+	well   coming = iota // with a result
+	failed               // with a failure of its own
+	lost                 // without an outcome
+)
+
+func cameBack(outcome protocol.Outcome, err error) coming {
+	switch {
+	case err != nil:
+		return lost
+	case outcome.Error != "":
+		return failed
+	default:
+		return well
+	}
+}
+
+// leave notes that the handler has returned. A job that was lost with its program waits here for its fate; true
+// means that it is run again.
+func (l *ledger) leave(t *task, how coming, reported bool) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, life := &l.stage, t.life
 	delete(life.inside, t)
 	life.overdue -= count(t.overdue)
 	s.strike(t)
-	if returned && good && life.sick == "" {
+	if how == well && life.sick == "" {
 		s.crashes = 0
 	}
-	if returned || !life.over() {
+	if !life.lostBy(t, how) {
 		return false
 	}
 	life.fallen++
@@ -94,6 +116,15 @@ func (l *ledger) leave(t *task, returned, good, reported bool) (again bool) {
 	s.strike(t)
 	l.changed.Broadcast()
 	return false
+}
+
+// lostBy tells whether a job has come back from a program that has ended, without a result of its own. When the GPU
+// has failed, what others say of it, or of their sudden end, is not their own. The ledger is locked.
+func (l *life) lostBy(t *task, how coming) bool {
+	if l.sick != "" {
+		return how != well && l.foundBy != t
+	}
+	return how == lost && l.over()
 }
 
 // retire closes a program that has ended, or has to, and tells which of the two it is; and whether it is for its GPU.

@@ -27,21 +27,22 @@ var (
 )
 
 // reportSick gives the program up if the outcome of its job says that it cannot use its GPU any more.
-func (t *task) reportSick(l *life, outcome protocol.Outcome) {
+func (t *task) reportSick(outcome protocol.Outcome) {
 	why := sticky(outcome.Error)
-	if why != "" && t.w.ledger.condemnSick(l, why) {
+	if why != "" && t.w.ledger.condemnSick(t, why) {
 		t.log(slog.LevelError, "The program cannot use its GPU any more; it is started again.", slog.String("gpu", why))
 	}
 }
 
-// condemnSick has a program killed, once.
-func (l *ledger) condemnSick(life *life, why string) bool {
+// condemnSick has the program of a job killed, unless somebody else has.
+func (l *ledger) condemnSick(t *task, why string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	life := t.life
 	if life.condemned || life.over() {
 		return false
 	}
-	life.sick, life.condemned = why, true
+	life.sick, life.foundBy, life.condemned = why, t, true
 	close(life.doomed)
 	l.changed.Broadcast()
 	return true
@@ -51,7 +52,7 @@ func (l *ledger) condemnSick(life *life, why string) bool {
 func (l *ledger) explain(life *life, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err == nil || life.sick == "" || !life.over() {
+	if err == nil || life.sick == "" {
 		return err
 	}
 	return fmt.Errorf("the program was ended while the job ran: its GPU had failed in another job (%s)", life.sick)

@@ -78,8 +78,11 @@ func (t *task) handle() (protocol.Outcome, error) {
 		}
 		t.log(slog.LevelInfo, "Started.")
 		outcome, err := t.attempt(life)
-		t.reportSick(life, outcome)
-		if !t.w.ledger.leave(t, err == nil, outcome.Error == "", t.out.used()) {
+		how := cameBack(outcome, err)
+		if how == failed {
+			t.reportSick(outcome)
+		}
+		if !t.w.ledger.leave(t, how, t.out.used()) {
 			return outcome, t.w.ledger.explain(life, err)
 		}
 		t.log(slog.LevelWarn, "The program ended, and not for this job alone, which is run again by itself.")
