@@ -239,3 +239,20 @@ func TestStream_EndNeverOvertakes(t *testing.T) {
 		})
 	}
 }
+
+// An item that is never accepted fails the job in the end, and what came before it is not posted again.
+func TestStream_GivenUp(t *testing.T) {
+	bubble(t, Config{}, counting(5, nil), func(r *rig) {
+		r.api.On(apidouble.Stream, func(c apidouble.Call) *apidouble.Reply {
+			if c.Body == `{"output":2}` {
+				return &apidouble.Reply{Status: 500}
+			}
+			return nil
+		})
+		offer(r, "j")
+		r.start()
+		body := r.results(chunkBudget+2*maxRetryWait, 1)[0].Body
+		require.Contains(r, body, "the stream could not be posted: given up after 2h0m0s: job-stream: the platform answered 500")
+		require.Len(r, r.api.Accepted(apidouble.Stream), 2)
+	})
+}
