@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/tls"
 	"crypto/x509"
 	"io"
 	"net"
