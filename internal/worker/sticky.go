@@ -2,8 +2,6 @@ package worker
 
 import (
 	"encoding/json"
-	"fmt"
-	"log/slog"
 	"regexp"
 	"strings"
 
@@ -25,38 +23,6 @@ var (
 
 	stickyError = regexp.MustCompile(`\b(?:` + stickyNames + `)\b|(?:` + stickySpeakers + `)\s?[:(] ?(` + stickyWords + `)`)
 )
-
-// reportSick gives the program up if the outcome of its job says that it cannot use its GPU any more.
-func (t *task) reportSick(outcome protocol.Outcome) {
-	why := sticky(outcome.Error)
-	if why != "" && t.w.ledger.condemnSick(t, why) {
-		t.log(slog.LevelError, "The program cannot use its GPU any more; it is started again.", slog.String("gpu", why))
-	}
-}
-
-// condemnSick has the program of a job killed, unless somebody else has.
-func (l *ledger) condemnSick(t *task, why string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	life := t.life
-	if life.condemned || life.over() {
-		return false
-	}
-	life.sick, life.foundBy, life.condemned = why, t, true
-	close(life.doomed)
-	l.changed.Broadcast()
-	return true
-}
-
-// explain is the error of a job that was lost with its program: where that was ended for the GPU, how says nothing.
-func (l *ledger) explain(life *life, err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err == nil || life.sick == "" {
-		return err
-	}
-	return fmt.Errorf("the program was ended while the job ran: its GPU had failed in another job (%s)", life.sick)
-}
 
 // How much of an error is read, and how often a line of it is looked at again.
 const (
