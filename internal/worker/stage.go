@@ -17,7 +17,9 @@ type stage struct {
 }
 
 // open tells whether jobs can be taken.
-func (s *stage) open() bool { return s.life != nil && s.life.overdue == 0 && len(s.rerun) == 0 }
+func (s *stage) open() bool {
+	return s.life != nil && s.life.overdue == 0 && !s.life.condemned && len(s.rerun) == 0
+}
 
 // admits tells whether a job may go in. Nobody follows into a program that has died, for he would be among its victims,
 // or that is to be killed when it is empty enough.
