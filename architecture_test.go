@@ -23,6 +23,7 @@ var rooms = map[string][]string{
 	"internal/protocol":               {"internal/protocol"},
 	"internal/proc":                   {},
 	"internal/worker":                 {"internal/protocol", "internal/worker"},
+	"internal/journal":                {"internal/protocol"},
 	"internal/ready":                  {"internal/protocol", "internal/proc"},
 	"internal/realtime":               {"internal/protocol"},
 	"internal/handler":                {"internal/protocol", "internal/proc", "internal/handler"},
@@ -49,7 +50,7 @@ var owners = map[string][]string{
 }
 
 // stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
-var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime"}
+var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal"}
 
 func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 	for _, pkg := range packages(t) {

@@ -60,6 +60,7 @@ func TestSR07SecondSignal(t *testing.T) {
 			g.awaitStarted(1)
 			w.signal(t, syscall.SIGTERM)
 			w.awaitWord(t, "stopping: terminated received; ")
+			time.Sleep(50 * time.Millisecond) // or it would be taken for an echo of the first
 			w.signal(t, syscall.SIGTERM)
 			require.Equal(t, 3, w.wait(t), w.stderr)
 			if row.failed {

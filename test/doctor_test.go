@@ -195,11 +195,13 @@ func TestDoctor_PickRegisteredChecks(t *testing.T) {
 	}{
 		"only": {[]string{"--only", "yours.failing"}, 1, []string{"handler pass", "yours.failing fail"}},
 		"beside another": {
-			[]string{"--only", "memory,yours.good"}, 0,
+			[]string{"--only", "memory,yours.good"},
+			0,
 			[]string{"memory pass", "handler pass", "yours.good pass"},
 		},
 		"skip": {
-			[]string{"--only", "handler", "--skip", "yours.failing,yours.hanging,yours.leaving"}, 0,
+			[]string{"--only", "handler", "--skip", "yours.failing,yours.hanging,yours.leaving"},
+			0,
 			[]string{
 				"handler pass", "yours.good pass", "yours.good_async pass", "yours.failing skip", "yours.hanging skip",
 				"yours.leaving skip", "yours.good#2 pass",

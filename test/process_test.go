@@ -51,7 +51,8 @@ func start(t *testing.T, c command) *process {
 	t.Helper()
 	p := &process{stdout: &output{}, stderr: &output{}, gone: make(chan struct{})}
 	p.cmd = exec.Command(c.args[0], c.args[1:]...)
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "LC_ALL=C.UTF-8"}, c.env...)
+	home := t.TempDir()
+	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_STATE_HOME=" + home, "LC_ALL=C.UTF-8"}, c.env...)
 	p.cmd.Dir = c.dir
 	p.cmd.Stdin = strings.NewReader(c.stdin)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr

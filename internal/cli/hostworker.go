@@ -26,6 +26,7 @@ type workerHost struct {
 	log            *slog.Logger
 	ready          func(protocol.Ready) // called at each start; may be nil
 	fit            *fitness             // nil: no fitness checks
+	journal        worker.Journal       // nil: none
 }
 
 // once runs one worker to its end.
@@ -51,6 +52,7 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		MaxChunk:     h.options.maxChunk,
 		StreamBatch:  h.options.batch,
 		Log:          h.log,
+		Journal:      h.journal,
 		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {
 			if h.fit != nil {
 				if err := h.fit.start(ctx, ready, handler, first); err != nil {

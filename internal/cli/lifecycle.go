@@ -11,8 +11,13 @@ import (
 // drainSignal is for whoever wants the jobs finished and nothing else: however often it comes, it never cuts them short.
 const drainSignal = syscall.SIGUSR1
 
-// tellTime is how long a line about a signal may take.
-const tellTime = 200 * time.Millisecond
+const (
+	// tellTime is how long a line about a signal may take.
+	tellTime = 200 * time.Millisecond
+	// echoTime is how soon after the first a signal is an echo of it: timeout, npm and others send theirs to the process
+	// and to its group, and a terminal's Ctrl-C reaches both as well.
+	echoTime = 20 * time.Millisecond
+)
 
 // lifecycle is the life of a command between signals: the first one ends the taking of work, the second
 // one the work itself, the third the process, whatever hangs. A drainSignal does what the first one does, and counts for none.
@@ -34,6 +39,7 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 	}
 	go func() {
 		defer close(done)
+		var began time.Time
 		for n := 0; ; {
 			select {
 			case <-over:
@@ -43,9 +49,13 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 					drain(sig)
 					continue
 				}
+				if n == 1 && time.Since(began) < echoTime {
+					continue
+				}
 				switch n++; n {
 				case 1:
 					drain(sig)
+					began = time.Now() // an echo has waited meanwhile
 				case 2:
 					endWork()
 					tell(log.Warn, "stopping now: "+sig.String()+" received again")

@@ -5,6 +5,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -32,7 +33,10 @@ func TestWatchSignals(t *testing.T) {
 			<-life.fetch.Done()
 			signals <- syscall.SIGUSR1
 			signals <- syscall.SIGTERM
+			signals <- syscall.SIGTERM // an echo of the first
+			signals <- syscall.SIGUSR1 // is received when the one before has been seen to
 			require.NoError(t, life.work.Err(), "the first signal leaves the work alone")
+			time.Sleep(2 * echoTime)
 			signals <- syscall.SIGUSR1
 			signals <- syscall.SIGUSR1 // is received when the one before has been seen to
 			require.NoError(t, life.work.Err(), "so does one that only drains")

@@ -28,6 +28,7 @@ const (
 	flagOnKill     = "on-kill"
 	flagMaxCrashes = "max-crashes"
 	flagPingEarly  = "ping-early"
+	flagStateDir   = "state-dir"
 	flagHideKey    = "hide-key"
 	flagBatch      = "stream-batch"
 )
@@ -56,6 +57,7 @@ func runCommand(s *session) *cli.Command {
 			&cli.StringFlag{Name: flagChecks, Usage: "YAML `FILE` with fitness checks of your own"},
 			&cli.DurationFlag{Name: flagJobTimeout, Usage: "how long one job may run; 0 = as long as it needs"},
 			&cli.IntFlag{Name: flagMaxCrashes, Value: 1, Usage: "a job that took the program down `N` times is not run again"},
+			&cli.StringFlag{Name: flagStateDir, Usage: "local `DIR` for the journal of what this worker owes, which survives its end; none = no journal (default: $XDG_STATE_HOME, /var/lib or the temporary directory)"},
 			&cli.BoolFlag{Name: flagPingEarly, Usage: "heartbeats begin before the handler is loaded, not after"},
 		}},
 		{"Results", append(sizeFlags(), &cli.BoolFlag{Name: flagBatch, Usage: "items of a stream that are text and come within 60ms are joined and posted as one"})},

@@ -21,6 +21,9 @@ func (s *session) readRunFlags(c *cli.Context, initTimeout time.Duration) (worke
 		return o, err
 	}
 	o.noShim, o.hideKey, o.pingEarly, o.batch = c.Bool(flagNoShim), c.Bool(flagHideKey), c.Bool(flagPingEarly), c.Bool(flagBatch)
+	if o.statePlaces, err = s.statePlaces(c.String(flagStateDir)); err != nil {
+		return o, err
+	}
 	if o.jobTimeout = c.Duration(flagJobTimeout); o.jobTimeout < 0 {
 		return o, usagef("--%s %s: want no negative time", flagJobTimeout, o.jobTimeout)
 	}

@@ -23,6 +23,7 @@ func (h *workerHost) queue(l lifecycle) error {
 	if fit, err := h.early(l.fetch); !fit {
 		return err
 	}
+	defer h.openJournal()()
 	reason, err := h.once(l)
 	switch reason {
 	case worker.Refreshed:

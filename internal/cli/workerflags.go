@@ -87,6 +87,7 @@ type workerOptions struct {
 	jobTimeout            time.Duration
 	maxCrashes            int // of one job; 0: the worker's default
 	probes                []ready.Probe
+	statePlaces           []string // for the journal, the best first; none: no journal
 }
 
 // readWorkerFlags checks the flags; initTimeout is the environment's word on how long loading may take.

@@ -25,6 +25,7 @@ const (
 	VolumeID     = "RUNPOD_VOLUME_ID"
 	ServeKey     = "RUNPODCTL_WORKER_API_KEY"
 	NoColor      = "NO_COLOR"
+	StateHome    = "XDG_STATE_HOME"
 	LogFormat    = "RUNPODCTL_WORKER_LOG_FORMAT"
 
 	EarlyChecksDone = "RUNPOD_EARLY_FITNESS_CHECKS_DONE"
@@ -89,5 +90,6 @@ var Vars = []Var{
 	{ServeKey, "", "the key that `serve` asks of its clients; a flag would show it to every process"},
 	{ServeWorkerKey, "the key of the clients", "the key that `serve` asks of workers"},
 	{LogFormat, "auto", "auto, json or text; as --log-format, also for a Python handler's log lines"},
+	{StateHome, "", "`run` keeps its journal in `runpodctl-worker` below this directory (see docs/run.md)"},
 	{NoColor, "", "not empty: no colour"},
 }

@@ -38,6 +38,7 @@ type Config struct {
 	StreamBatch  bool          // items of a stream that are text and come at about the same time go out as one
 	Refresh      bool          // every job asks for a fresh worker
 	Log          *slog.Logger  // nil: silent
+	Journal      Journal       // nil: nothing outlives this process
 
 	// OnReady is called after each start of a handler, before it gets a job; its error ends the worker.
 	OnReady func(ctx context.Context, h Handler, ready protocol.Ready, first bool) error
@@ -63,6 +64,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxChunk <= 0 {
 		c.MaxChunk = protocol.MaxChunk
+	}
+	if c.Journal == nil {
+		c.Journal = noJournal{}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -5,6 +5,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"iter"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -54,6 +55,25 @@ type Platform interface {
 	// Stops waits for ids of jobs that the platform wants stopped.
 	Stops(ctx context.Context) ([]string, error)
 	Ping(ctx context.Context, jobs []string) error
+}
+
+// Journal is what a worker remembers beyond the end of its process. What it cannot write it does not keep; no job depends on it.
+type Journal interface {
+	// Owed are the jobs that a process before this one had results of and no end, the oldest result first, with the
+	// bytes of the results. Recall reads one.
+	Owed() iter.Seq2[string, int64]
+	Recall(job string) (protocol.Outcome, error)
+	// Crashes counts for each job how often it took down what ran it.
+	Crashes() map[string]int
+
+	// A job is taken, it has a result, which is not changed any more, and it is settled: the platform has accepted the result, or wants
+	// none. A job that is released is not run any more; its result, if it has one, is still owed.
+	Taken(job string)
+	Result(job string, outcome protocol.Outcome)
+	Settled(job string)
+	Released(job string)
+	// Crashed notes that a job that had the program to itself took it down.
+	Crashed(job string)
 }
 
 // Renewer is a Platform with connections that may have died while the worker was frozen.

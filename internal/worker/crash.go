@@ -81,6 +81,7 @@ func (w *Worker) bury(ctx context.Context, l *life) error {
 		w.log.Error("The handler's program ended by itself.", slog.Any("error", cause), slog.Int("in a row", crashes))
 		if culprit != nil {
 			w.crashers.blame(culprit.job.ID)
+			w.cfg.Journal.Crashed(culprit.job.ID)
 		}
 		w.reap(ctx, l)
 	}

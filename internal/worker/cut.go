@@ -77,10 +77,11 @@ func (t *task) letGo(outcome protocol.Outcome) {
 		t.release()
 	case outcome.Error != "":
 		t.log(slog.LevelWarn, "The job has failed with the end of the worker.", slog.String("error", brief(outcome.Error)))
+		t.w.cfg.Journal.Settled(t.job.ID)
 		t.w.ledger.fail(t)
 	default:
 		t.log(slog.LevelInfo, "Finished.")
-		t.w.ledger.settle(t)
+		t.settle()
 	}
 }
 
@@ -88,6 +89,7 @@ func (t *task) letGo(outcome protocol.Outcome) {
 func (t *task) release() {
 	t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")
 	t.cancel(errReleased)
+	t.w.cfg.Journal.Released(t.job.ID)
 	t.w.ledger.release(t)
 }
 

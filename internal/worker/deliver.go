@@ -30,7 +30,7 @@ var (
 )
 
 // deliver posts the result until the platform has accepted it or does not want it.
-func (t *task) deliver(outcome protocol.Outcome) error {
+func (t *task) deliver(outcome protocol.Outcome) verdict {
 	stopPod := t.w.refreshing() && t.w.ledger.awaitLast(t.ctx, t)
 	outcome, body := t.fit(outcome, stopPod)
 	decided, err := t.postResult(body, outcome.Stream)
@@ -44,12 +44,14 @@ func (t *task) deliver(outcome protocol.Outcome) error {
 		t.log(slog.LevelInfo, "Finished.")
 	case t.ctx.Err() != nil:
 	case decided == unwanted:
-		t.w.refused.add(t.job.ID)
+		if !t.late { // a late one has lost against another worker, perhaps: that does not speak against the job
+			t.w.refused.add(t.job.ID)
+		}
 		t.log(slog.LevelWarn, "The platform does not want the result any more.", slog.Any("error", err))
 	default:
 		t.log(slog.LevelError, "Failed to return job results.", slog.Any("error", err))
 	}
-	return err
+	return decided
 }
 
 // fit returns the outcome with its body, or, if that is larger than what may be sent, a small one that says so.

@@ -13,9 +13,12 @@ type ledger struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	tasks    map[string]*task
-	running  int // jobs whose handler is not back yet, whether they are settled or not
-	unsent   int // tasks whose handler is back
-	failing  int // those of them whose last post failed
+	running  int   // jobs whose handler is not back yet, whether they are settled or not
+	unsent   int   // tasks whose handler is back
+	failing  int   // those of them whose last post failed
+	late     int   // tasks whose result is of a former process; they have never had a slot
+	turns    int   // those of them that are read back and posted now
+	owed     int64 // bytes of the results of all tasks
 	slots    int
 	fetching bool
 	last     *task // the one whose post tells the platform to recycle the worker
@@ -85,6 +88,9 @@ func (l *ledger) settle(t *task) { l.update(func() { l.forget(t) }) }
 // forget is settle with the lock held.
 func (l *ledger) forget(t *task) {
 	delete(l.tasks, t.job.ID)
+	l.owed -= t.owed
+	l.late -= count(t.late)
+	l.passTurn(t)
 	if t.back {
 		l.unsent--
 		l.failing -= count(t.failing)
@@ -96,9 +102,10 @@ func (l *ledger) forget(t *task) {
 // A slot is free when its handler is back, so that the next job runs while the result before it is on its
 // way. But results must not pile up: only as many as there are slots may be on their way; one more
 // keeps the slot that it came from, and so does each whose delivery has failed and is tried again. So there are
-// never more than two for each slot, the second only where it was taken before the first failed.
+// never more than two for each slot, the second only where it was taken before the first failed. Results of a former process
+// have no slot; only when they are very many, or all results together are very large, they are waited for.
 func (l *ledger) room() int {
-	if !l.stage.open() {
+	if !l.stage.open() || l.overfull() {
 		return 0
 	}
 	return l.slots - l.running - max(l.failing, l.unsent-l.slots)
@@ -160,6 +167,7 @@ func (l *ledger) setFailing(t *task, failing bool) {
 		l.failing += count(failing) - count(t.failing)
 	}
 	t.failing = failing
+	l.passTurn(t)
 	l.changed.Broadcast()
 }
 

@@ -46,6 +46,9 @@ const (
 	hopeless                // it will not get better
 )
 
+// final tells whether the platform has decided: there is no point in another try, ever.
+func (v verdict) final() bool { return v == settled || v == shrink || v == unwanted }
+
 const (
 	// The page of a proxy that has lost the platform looks like a job that is not there.
 	maxPages = 2

@@ -24,14 +24,17 @@ type task struct {
 	interrupt context.CancelCauseFunc
 	out       outbound
 
+	late         bool // its result is of a process before this one
 	offeredAgain atomic.Bool
 	ending       atomic.Bool // somebody sees to the end of the job, whether its handler is back or not
 
 	// Guarded by the ledger.
 	life          *life // the program that has, or had, the job
 	back, failing bool
-	reported      bool // clients have seen something of it
-	overdue       bool // its handler should be back
+	reported      bool  // clients have seen something of it
+	overdue       bool  // its handler should be back
+	owed          int64 // bytes of its result, once there is one
+	turn          bool  // it has one of the places of late results
 }
 
 func (w *Worker) newTask(job protocol.Job) *task {
@@ -71,6 +74,7 @@ func (t *task) handle() (protocol.Outcome, error) {
 	if t.w.crashers.barred(t.job.ID, t.w.cfg.MaxCrashes) {
 		return protocol.Outcome{Error: crasherText}, nil
 	}
+	t.w.cfg.Journal.Taken(t.job.ID)
 	for {
 		life := t.w.ledger.enter(t)
 		if life == nil {
@@ -112,22 +116,34 @@ func (t *task) end(outcome protocol.Outcome) {
 	if lost != "" {
 		outcome = protocol.Outcome{Error: lost, Stream: true}
 	}
-	err := context.Cause(t.ctx)
-	if err == nil {
+	decided := again
+	if t.ctx.Err() == nil {
 		if outcome.Error != "" {
 			t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
 		}
-		err = t.deliver(outcome)
+		t.keep(outcome)
+		decided = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
-	case err == nil, cause == nil: // delivered, or given up
+	case decided.final():
+		t.settle()
+	case cause == nil: // given up; the next process tries again
 		t.w.ledger.settle(t)
 	case errors.Is(cause, errStopped):
 		t.log(slog.LevelInfo, "Stopped.")
-		t.w.ledger.settle(t)
+		t.settle()
 	default:
 		t.letGo(outcome)
 	}
+}
+
+// keep sees to it that the result outlives this process, before it is posted.
+func (t *task) keep(outcome protocol.Outcome) {
+	if t.late {
+		return // it has outlived one already
+	}
+	t.w.ledger.owe(t, len(outcome.Output)+len(outcome.Error))
+	t.w.cfg.Journal.Result(t.job.ID, outcome)
 }
 
 // log writes a line about this job.

@@ -47,6 +47,7 @@ func New(cfg Config, factory func() Handler, platform Platform) *Worker {
 		log:      cfg.Log,
 		clock:    newClock(time.Now),
 		ledger:   newLedger(cfg.Concurrency),
+		crashers: crashers{crashes: cfg.Journal.Crashes()},
 		next:     make(chan *task),
 	}
 	w.concurrency.Store(int64(cfg.Concurrency))
@@ -71,14 +72,18 @@ func (w *Worker) Run(fetch, work context.Context) (Reason, error) {
 
 	w.clock.start()
 	w.loops.Go(func() { w.watchFreezes(w.background) })
+	w.settleLate()
 	if w.cfg.PingEarly {
 		w.loops.Go(func() { w.heartbeat(w.background, w.ledger.ids) })
 	}
 	life, err := w.begin(w.fetching, true)
 	if err != nil {
 		if fetch.Err() != nil || work.Err() != nil {
-			return Drained, nil
+			w.drain()
+			return w.end()
 		}
+		w.letGo() // late results stay in the journal
+		w.awaitTasks()
 		return NotStarted, err
 	}
 	if !w.cfg.PingEarly {

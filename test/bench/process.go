@@ -26,8 +26,12 @@ func (b *bench) start(env []string, args ...string) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
+	state, err := os.MkdirTemp(b.dir, "state-") // what one worker is killed with is no business of the next
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "LC_ALL=C.UTF-8"}, env...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir, "XDG_STATE_HOME=" + state, "LC_ALL=C.UTF-8"}, env...)
 	cmd.Dir = b.dir
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

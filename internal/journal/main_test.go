@@ -1,0 +1,116 @@
+package journal
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"runpodctl-worker/internal/protocol"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		child()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const worker = "w1"
+
+// open opens the journal of the worker below place, and closes it with the test.
+func open(t testing.TB, place string) *Journal {
+	t.Helper()
+	j, err := Open([]string{place}, worker, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}
+
+// die ends a journal as kill -9 would: nothing more is written, and the lock is gone.
+func die(t testing.TB, j *Journal) {
+	t.Helper()
+	require.NoError(t, j.shut())
+}
+
+// again is what the next process finds.
+func again(t testing.TB, j *Journal) *Journal {
+	t.Helper()
+	die(t, j)
+	return open(t, filepath.Dir(j.dir))
+}
+
+func output(value string) protocol.Outcome {
+	return protocol.Outcome{Output: json.RawMessage(value)}
+}
+
+// large is an output that has a file of its own.
+func large(letter string) protocol.Outcome {
+	return output(`"` + strings.Repeat(letter, 2*maxInline) + `"`)
+}
+
+// owed are the results that a journal has to give back, in order.
+func owed(t testing.TB, j *Journal) (jobs []string, results map[string]protocol.Outcome) {
+	t.Helper()
+	results = map[string]protocol.Outcome{}
+	for job, size := range j.Owed() {
+		outcome, err := j.Recall(job)
+		require.NoError(t, err)
+		require.Equal(t, int64(len(outcomeHead(outcome))+len(outcome.Output)), size)
+		jobs = append(jobs, job)
+		results[job] = outcome
+	}
+	require.Len(t, jobs, len(results), "no job is owed twice")
+	return jobs, results
+}
+
+// segmentOf is the only segment of a journal.
+func segmentOf(t testing.TB, dir string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*"+segmentEnd))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// files are the names of what lies in the directory of a journal, but the lock.
+func files(t testing.TB, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		if e.Name() != lockName {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// lines collects what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(strings.Lines(l.text.String()))
+}
+
+func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
