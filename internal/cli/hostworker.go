@@ -48,6 +48,9 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		FailOnKill:   h.options.failOnKill,
 		JobTimeout:   h.options.jobTimeout,
 		MaxCrashes:   h.options.maxCrashes,
+		MaxResult:    h.options.maxResult,
+		MaxChunk:     h.options.maxChunk,
+		StreamBatch:  h.options.batch,
 		Log:          h.log,
 		Journal:      h.journal,
 		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {

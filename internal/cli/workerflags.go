@@ -25,6 +25,8 @@ const (
 	flagDebugger    = "rp_debugger"
 	flagTestInput   = "test_input"
 	flagTestOutput  = "test_output"
+	flagMaxResult   = "max-result"
+	flagMaxChunk    = "max-chunk"
 )
 
 const (
@@ -60,6 +62,14 @@ func stopFlags() []cli.Flag {
 	}
 }
 
+// sizeFlags are the limits of what the platform takes from a worker. The local Runpod has them too.
+func sizeFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagMaxResult, Value: "20MB", Usage: "`SIZE` of the largest result that is posted; a larger one fails its job"},
+		&cli.StringFlag{Name: flagMaxChunk, Value: "1MiB", Usage: "`SIZE` of the largest item of a stream that is posted; a larger one fails its job"},
+	}
+}
+
 // workerOptions are the flags above, checked.
 type workerOptions struct {
 	spec                         handlerSpec
@@ -68,10 +78,12 @@ type workerOptions struct {
 	readyTimeout                 time.Duration
 	linger, grace                time.Duration
 	refresh, aggregate, debugger bool
+	maxResult, maxChunk          int // bytes
 
 	// of run alone
 	noShim, hideKey       bool
 	pingEarly, failOnKill bool
+	batch                 bool // of stream items
 	jobTimeout            time.Duration
 	maxCrashes            int // of one job; 0: the worker's default
 	probes                []ready.Probe
@@ -106,10 +118,24 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 		}
 	}
 	var err error
+	if o.maxResult, err = readSize(c, flagMaxResult); err != nil {
+		return o, err
+	}
+	if o.maxChunk, err = readSize(c, flagMaxChunk); err != nil {
+		return o, err
+	}
 	if o.spec, err = findHandler(c.String(flagHandler), s.command, s.Lookup); err != nil {
 		return o, err
 	}
 	return o, o.checkProgram()
+}
+
+func readSize(c *cli.Context, name string) (int, error) {
+	n, err := parseSize(c.String(name))
+	if err != nil || n == 0 {
+		return 0, usagef("--%s %s: want a size such as 1MiB", name, c.String(name))
+	}
+	return int(n), nil
 }
 
 // checkProgram finds out early, and in plain words, that there is nothing to start.

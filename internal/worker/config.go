@@ -34,6 +34,8 @@ type Config struct {
 	MaxCrashes   int           // a job that took the program down this often is not run again (1, negative for no limit)
 	MaxRestarts  int           // so many ends of the program in a row, with no job done in between, end the worker (3)
 	MaxResult    int           // bytes of the largest result that is sent (protocol.MaxResult)
+	MaxChunk     int           // bytes of the largest post of a stream (protocol.MaxChunk)
+	StreamBatch  bool          // items of a stream that are text and come at about the same time go out as one
 	Refresh      bool          // every job asks for a fresh worker
 	Log          *slog.Logger  // nil: silent
 	Journal      Journal       // nil: nothing outlives this process
@@ -59,6 +61,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxResult <= 0 {
 		c.MaxResult = protocol.MaxResult
+	}
+	if c.MaxChunk <= 0 {
+		c.MaxChunk = protocol.MaxChunk
 	}
 	if c.Journal == nil {
 		c.Journal = noJournal{}

@@ -21,6 +21,7 @@ const (
 // fetch takes jobs for as long as ctx lasts. Only one take is open at any time, and nothing but room paces
 // them. open is the context of the takes: it outlives ctx by the linger.
 func (w *Worker) fetch(ctx, open context.Context) {
+	var p patience
 	pace := delays(firstTakeDelay, longestTakeDelay, 1.5)
 	for {
 		n, busy := w.awaitRoom(ctx)
@@ -33,10 +34,11 @@ func (w *Worker) fetch(ctx, open context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && !closed(thawed) {
+		fine := p.judge(take, 0, err) == settled
+		if !fine && !closed(thawed) {
 			w.complain("Failed to get job.", err)
 		}
-		if started > 0 || err == nil && time.Since(began) >= realHold {
+		if started > 0 || fine && time.Since(began) >= realHold {
 			pace.Reset()
 			continue
 		}

@@ -82,10 +82,14 @@ func (t *task) handle() (protocol.Outcome, error) {
 		}
 		t.log(slog.LevelInfo, "Started.")
 		outcome, err := t.attempt(life)
-		if !t.w.ledger.leave(t, err, t.out.used()) {
-			return outcome, err
+		how := cameBack(outcome, err)
+		if how == failed {
+			t.reportSick(outcome)
 		}
-		t.log(slog.LevelWarn, "The program died while several jobs ran; this one is run again, alone.")
+		if !t.w.ledger.leave(t, how, t.out.used()) {
+			return outcome, t.w.ledger.explain(life, err)
+		}
+		t.log(slog.LevelWarn, "The program ended, and not for this job alone, which is run again by itself.")
 	}
 }
 
@@ -112,16 +116,16 @@ func (t *task) end(outcome protocol.Outcome) {
 	if lost != "" {
 		outcome = protocol.Outcome{Error: lost, Stream: true}
 	}
-	err := context.Cause(t.ctx)
-	if err == nil {
+	decided := again
+	if t.ctx.Err() == nil {
 		if outcome.Error != "" {
 			t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
 		}
 		t.keep(outcome)
-		err = t.deliver(outcome)
+		decided = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
-	case err == nil, unwelcome(err), refused(err): // the platform has decided
+	case decided.final():
 		t.settle()
 	case cause == nil: // given up; the next process tries again
 		t.w.ledger.settle(t)

@@ -140,7 +140,7 @@ func TestTake_Answers(t *testing.T) {
 		"empty array":     {handle: answer(200, asJSON, `[]`)},
 		"wrong type":      {handle: answer(200, "text/plain", `{"id":"a","input":{}}`), jobs: []string{"a"}},
 		"204":             {handle: answer(204, asJSON, "")},
-		"400":             {handle: answer(400, asJSON, `{"detail":"x"}`)},
+		"400":             {handle: answer(400, asJSON, `{"detail":"x"}`), status: 400},
 		"empty":           {handle: answer(200, asJSON, "")},
 		"null":            {handle: answer(200, asJSON, "null")},
 		"html":            {handle: answer(200, asHTML, "<html>"), decode: "neither a job"},

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"runpodctl-worker/internal/protocol"
@@ -102,7 +105,33 @@ func transportError(call string, err error) error {
 	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		err = inURL.Err
 	}
+	if isReset(err) {
+		return &protocol.ResetError{Call: call, Err: err}
+	}
 	return fmt.Errorf("%s: %w", call, err)
+}
+
+func isReset(err error) bool {
+	if _, ok := errors.AsType[streamError](err); ok {
+		return true
+	}
+	return slices.ContainsFunc(cuts, func(cut error) bool { return errors.Is(err, cut) })
+}
+
+// cuts are the faces of a connection that was cut. The transport closes it when a read finds that out, and the write
+// of the body then fails for that.
+var cuts = []error{syscall.ECONNRESET, syscall.EPIPE, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed}
+
+// streamError is how net/http gives away its own, unexported error of an HTTP/2 stream that was reset: into any struct
+// with these fields.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (e streamError) Error() string {
+	return fmt.Sprintf("stream %d was reset with code %d", e.StreamID, e.Code)
 }
 
 func refusal(call string, resp *http.Response) error {
