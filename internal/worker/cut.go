@@ -77,9 +77,11 @@ func (t *task) letGo(outcome protocol.Outcome) {
 	case outcome.Error != "":
 		t.log(slog.LevelWarn, "The job has failed with the end of the worker.", slog.String("error", brief(outcome.Error)))
 		t.w.ledger.fail(t)
+		t.ended(Failed)
 	default:
 		t.log(slog.LevelInfo, "Finished.")
 		t.w.ledger.settle(t)
+		t.ended(Completed)
 	}
 }
 
@@ -88,6 +90,7 @@ func (t *task) release() {
 	t.log(slog.LevelWarn, "The job is released: the worker ends before its result is delivered.")
 	t.cancel(errReleased)
 	t.w.ledger.release(t)
+	t.ended(Released)
 }
 
 // release forgets a job that the platform has to give to another worker.

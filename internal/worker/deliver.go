@@ -29,11 +29,12 @@ func (t *task) deliver(outcome protocol.Outcome) error {
 		reason := fmt.Sprintf("the result is too large: %d bytes, the limit is %d", len(body), t.w.cfg.MaxResult)
 		t.log(slog.LevelError, "The result is too large; the job fails.", slog.Int("bytes", len(body)), slog.Int("limit", t.w.cfg.MaxResult))
 		outcome = protocol.Outcome{Error: reason, Stream: outcome.Stream}
-		body = outcome.Body(stopPod)
+		body, t.failed = outcome.Body(stopPod), true
 	}
 	err := t.postResult(body, outcome.Stream)
 	if refused(err) {
 		t.log(slog.LevelError, "The platform refused the result; the job fails.", slog.Int("bytes", len(body)), slog.Any("error", err))
+		t.failed = true
 		reason := fmt.Sprintf("the result of %d bytes could not be delivered: %s", len(body), err)
 		err = t.postResult(protocol.Outcome{Error: reason, Stream: outcome.Stream}.Body(stopPod), outcome.Stream)
 	}
