@@ -171,7 +171,9 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 			return nil, usagef("--%s %s: want no negative time", name, c.Duration(name))
 		}
 	}
-	x.runner = checks.NewRunner(checks.Options{Cap: c.Duration(flagTimeout), SideBySide: sideBySide})
+	x.runner = checks.NewRunner(checks.Options{
+		Cap: c.Duration(flagTimeout), SideBySide: sideBySide, Clean: s.secrets.String,
+	})
 	phases, err := phasesOf(c.String(flagPhase))
 	if err != nil {
 		return nil, err
@@ -225,7 +227,7 @@ func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	log, err := newLogger(io.Discard, s.Lookup, c.String(flagLogLevel), "text", false)
+	log, err := newLogger(io.Discard, s.Lookup, s.secrets, c.String(flagLogLevel), "text", false)
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +247,7 @@ func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
 		name: spec.String(), loading: loading, limit: limit,
 		make: func(output io.Writer) *program.Program {
 			return program.New(program.Options{
-				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output, Log: log,
+				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output, Log: log, Secrets: s.secrets,
 			})
 		},
 	}, nil

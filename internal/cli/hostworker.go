@@ -13,6 +13,7 @@ import (
 	"runpodctl-worker/internal/protocol/client"
 	"runpodctl-worker/internal/ready"
 	"runpodctl-worker/internal/realtime"
+	"runpodctl-worker/internal/redact"
 	"runpodctl-worker/internal/worker"
 )
 
@@ -26,6 +27,9 @@ type workerHost struct {
 	log            *slog.Logger
 	ready          func(protocol.Ready) // called at each start; may be nil
 	fit            *fitness             // nil: no fitness checks
+	secrets        *redact.Secrets
+	printed        *programLog // nil: what the program prints goes through as it is
+	watched        *observed   // nil: nobody looks
 }
 
 // once runs one worker to its end.
@@ -36,7 +40,7 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 	if linger == 0 {
 		linger = -1 // the worker's word for none
 	}
-	return worker.New(worker.Config{
+	w := worker.New(worker.Config{
 		Concurrency:  h.options.concurrency,
 		PingInterval: h.platform.PingInterval,
 		StopLinger:   linger,
@@ -48,6 +52,7 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		JobTimeout:   h.options.jobTimeout,
 		MaxCrashes:   h.options.maxCrashes,
 		Log:          h.log,
+		Observer:     h.watched.observer(),
 		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {
 			if h.fit != nil {
 				if err := h.fit.start(ctx, ready, handler, first); err != nil {
@@ -59,7 +64,9 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 			}
 			return nil
 		},
-	}, h.handler, api).Run(l.fetch, l.work)
+	}, h.handler, api)
+	h.watched.follow(w)
+	return w.Run(l.fetch, l.work)
 }
 
 // keep runs a worker and, as the platform would, a new one where a job asked for it.
@@ -98,6 +105,10 @@ func (h *workerHost) bare() worker.Handler {
 	if spec.echo {
 		return echo.New()
 	}
+	var line program.Line
+	if h.printed != nil {
+		line = h.printed.line
+	}
 	return program.New(program.Options{
 		Args:        spec.args(h.options.python),
 		Env:         h.env,
@@ -110,6 +121,9 @@ func (h *workerHost) bare() worker.Handler {
 		Debugger:    h.options.debugger,
 		LogLevel:    h.options.logLevel,
 		NoShim:      h.options.noShim,
+		ErrorLogs:   h.options.errorLogs,
+		Line:        line,
+		Secrets:     h.secrets,
 	})
 }
 

@@ -31,7 +31,7 @@ func TestLogger(t *testing.T) {
 			if tt.format == "" {
 				tt.format = "auto"
 			}
-			log, err := newLogger(&out, func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }, tt.level, tt.format, tt.color)
+			log, err := newLogger(&out, func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }, nil, tt.level, tt.format, tt.color)
 			require.NoError(t, err)
 			log.With("job", "j1").Info("Started.", "n", 2)
 			log.Warn("odd <b>")
@@ -43,15 +43,15 @@ func TestLogger(t *testing.T) {
 
 func TestLogger_RefusesFlagsThatMakeNoSense(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
-	_, err := newLogger(nil, none, "LOUD", "auto", false)
+	_, err := newLogger(nil, none, nil, "LOUD", "auto", false)
 	require.ErrorContains(t, err, `--log-level "LOUD"`)
-	_, err = newLogger(nil, none, "", "xml", false)
+	_, err = newLogger(nil, none, nil, "", "xml", false)
 	require.ErrorContains(t, err, `--log-format "xml"`)
 }
 
 func TestShorten_CutsTheMiddleOnRunes(t *testing.T) {
 	long := strings.Repeat("é", maxMessage) + strings.Repeat("ü", maxMessage)
-	got := shorten(long)
+	got := shorten(long, maxMessage)
 	require.True(t, strings.HasPrefix(got, "é") && strings.HasSuffix(got, "ü"))
 	require.Contains(t, got, "TRUNCATED (4096 characters)")
 	require.Less(t, len([]rune(got)), maxMessage+100)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Mark stands where a secret was.
@@ -17,11 +18,22 @@ const Mark = "[REDACTED]"
 const shortest = 6
 
 // Secrets are the texts that nobody may see. A nil *Secrets knows none, and goes by the forms alone.
-type Secrets struct{ values []string }
+type Secrets struct {
+	mu     sync.RWMutex
+	values []string // longest first, so that none is cut by one that is a part of it
+}
 
-// New returns the Secrets for some values. What is empty, or too short to be a secret, is left out.
+// New returns the Secrets for some values.
 func New(values ...string) *Secrets {
 	s := new(Secrets)
+	s.Add(values...)
+	return s
+}
+
+// Add makes more values known. What is empty, or too short to be a secret, is left out.
+func (s *Secrets) Add(values ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, value := range values {
 		value = strings.TrimSpace(value)
 		if scheme, token, ok := strings.Cut(value, " "); ok && strings.EqualFold(scheme, "bearer") {
@@ -32,11 +44,10 @@ func New(values ...string) *Secrets {
 		}
 		s.values = append(s.values, value, url.QueryEscape(value), url.PathEscape(value), inJSON(value))
 	}
-	slices.SortFunc(s.values, func(a, b string) int { // so that none is cut by one that is a part of it
+	slices.SortFunc(s.values, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b))
 	})
 	s.values = slices.Compact(s.values)
-	return s
 }
 
 // inJSON is a value as it stands between the quotes of a JSON string.
@@ -53,6 +64,8 @@ func (s *Secrets) Known(text string) string {
 	if s == nil {
 		return text
 	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	for _, value := range s.values {
 		text = strings.ReplaceAll(text, value, Mark)
 	}
