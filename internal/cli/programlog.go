@@ -49,15 +49,16 @@ func (l *programLog) line(to io.Writer, job protocol.Job, text []byte, cut int) 
 	if len(bytes.TrimSpace(text)) == 0 || !l.admit(len(text)) {
 		return
 	}
-	if cut == 0 && isRecord(text) {
-		_, _ = io.WriteString(to, l.secrets.Known(string(text))+"\n") // a log that is gone must not stop the program
+	// A log that is gone must not stop the program, so errors of writes mean nothing.
+	if clean := l.secrets.String(string(text)); cut == 0 && isRecord(text) && isRecord([]byte(clean)) {
+		_, _ = io.WriteString(to, clean+"\n")
 		return
 	}
 	message := string(bytes.ToValidUTF8(text, []byte("\uFFFD")))
 	if cut > 0 {
 		message += fmt.Sprintf("...TRUNCATED (%d bytes)...", cut)
 	}
-	_, _ = to.Write(jsonLine(levelName(slog.LevelInfo), job.ID, inBatch(job.BatchID, l.secrets.Known(message))))
+	_, _ = to.Write(jsonLine(levelName(slog.LevelInfo), job.ID, inBatch(job.BatchID, l.secrets.String(message))))
 }
 
 // isRecord tells whether a line is one JSON object.

@@ -17,9 +17,9 @@ type form struct {
 // The forms, each compiled when a text first seems to have it: most programs never meet one.
 var all = []form{
 	// https://user:password@host
-	{[]string{"@"}, lazily(`(?i)\b([a-z][a-z0-9+.-]*://)[^\s/?#@"'<>]+@`), "${1}" + Mark + "@"},
+	{[]string{"@"}, lazily(`(?i)\b([a-z][a-z0-9+.-]*://)[^\s/?#@"'<>\\]+@`), "${1}" + Mark + "@"},
 	// Authorization: Bearer …, also as JSON or as a Python dict
-	{[]string{"authorization"}, lazily(`(?i)(authorization["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|token)\s+)?[^\s"',;}\[]+`), "${1}" + Mark},
+	{[]string{"authorization"}, lazily(`(?i)(authorization["']?\s*[:=]\s*["']?)(?:(?:bearer|basic|token)\s+)?[^\s"',;}\[\\]+`), "${1}" + Mark},
 	{[]string{"bearer "}, lazily(`(?i)(\bbearer\s+)[a-z0-9._~+/=-]{6,}`), "${1}" + Mark},
 	// the parameters of signed URLs, and those that carry a key
 	{[]string{"?", "&", ";"}, lazily(`(?i)([?&;](?:[a-z0-9_-]*[_-])?(?:signature|sig|credential|token|key|apikey|accesskeyid|awsaccesskeyid|secret|password|passwd|pwd)=)[^\s&;#"'<>\\]+`), "${1}" + Mark},
