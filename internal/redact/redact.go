@@ -59,8 +59,8 @@ func inJSON(value string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// Known replaces the values alone: the rest of the text is somebody else's, who knows what he writes.
-func (s *Secrets) Known(text string) string {
+// known replaces the values.
+func (s *Secrets) known(text string) string {
 	if s == nil {
 		return text
 	}
@@ -73,7 +73,7 @@ func (s *Secrets) Known(text string) string {
 }
 
 // String replaces the values, and all that has the form of a secret.
-func (s *Secrets) String(text string) string { return forms(s.Known(text)) }
+func (s *Secrets) String(text string) string { return forms(s.known(text)) }
 
 // Error is err with a text that anybody may see; errors.Is and As still find what is in it.
 func (s *Secrets) Error(err error) error {
