@@ -106,12 +106,13 @@ func TestSecrets_ServeShowsNone(t *testing.T) {
 	}
 	i := &invocation{env: env, signals: make(chan os.Signal, 3)}
 	code := make(chan int, 1)
-	go func() {
-		code <- i.run("serve", "--port", "0", "--log-level", "DEBUG", "--worker-key-file", keyFile, "--handler", handlerFile(t, `
+	handler := handlerFile(t, `
 import runpod
 def handler(job): raise ValueError("no")
 runpod.serverless.start({"handler": handler})
-`))
+`)
+	go func() {
+		code <- i.run("serve", "--port", "0", "--log-level", "DEBUG", "--worker-key-file", keyFile, "--handler", handler)
 	}()
 	require.Eventually(t, func() bool { return strings.Contains(i.stderr.String(), "Ready for jobs") }, patience, 20*time.Millisecond)
 	i.signals <- syscall.SIGTERM

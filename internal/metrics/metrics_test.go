@@ -33,7 +33,8 @@ func of(state *State) Options {
 func TestMetrics_ShowWhatTheyWereTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := &State{Phase: "ready", Slots: 4, Jobs: []Job{
-			{ID: "a", State: "running", Taken: time.Now()}, {ID: "b", State: "delivering", Taken: time.Now().Add(-time.Minute)},
+			{ID: "a", State: "running", Taken: time.Now()},
+			{ID: "b", State: "delivering", Taken: time.Now().Add(-time.Minute)},
 			{ID: "c", State: "waiting", Taken: time.Now()},
 		}}
 		m := New(of(state))

@@ -61,10 +61,18 @@ func TestObserver_HearsOfEachEnd(t *testing.T) {
 		{"an error", Config{}, func(context.Context, protocol.Job, protocol.Sink) (protocol.Outcome, error) {
 			return protocol.Outcome{Error: "no"}, nil
 		}, nil, []string{"job-1s started", "job-1s returned after 0s", "job-1s failed after 0s"}},
-		{"a result that is too large", Config{MaxResult: 40}, output(`"0123456789012345678901234567890123456789"`), nil,
-			[]string{"job-1s started", "job-1s returned after 0s", "job-1s failed after 0s"}},
-		{"a time limit", Config{JobTimeout: 500 * time.Millisecond}, lasting, nil,
-			[]string{"job-1s started", "job-1s returned after 500ms", "job-1s failed after 0s"}},
+		{
+			"a result that is too large",
+			Config{MaxResult: 40},
+			output(`"0123456789012345678901234567890123456789"`), nil,
+			[]string{"job-1s started", "job-1s returned after 0s", "job-1s failed after 0s"},
+		},
+		{
+			"a time limit",
+			Config{JobTimeout: 500 * time.Millisecond},
+			lasting, nil,
+			[]string{"job-1s started", "job-1s returned after 500ms", "job-1s failed after 0s"},
+		},
 		{"a stop by the platform", Config{}, lasting, func(r *rig) {
 			time.Sleep(100 * time.Millisecond)
 			r.api.StopJobs(second)

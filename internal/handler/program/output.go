@@ -2,6 +2,8 @@ package program
 
 import (
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,12 +79,12 @@ func (i *inside) enter(job protocol.Job) (leave func()) {
 	}
 }
 
-func (i *inside) only() (job protocol.Job) {
+// only is the job that runs alone; no job where there are several.
+func (i *inside) only() protocol.Job {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.jobs) == 1 {
-		for _, job = range i.jobs {
-		}
+	if len(i.jobs) != 1 {
+		return protocol.Job{}
 	}
-	return job
+	return slices.Collect(maps.Values(i.jobs))[0]
 }
