@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 	"internal/config":                 {"internal/protocol"},
 	"internal/redact":                 {},
 	"internal/metrics":                {"internal/protocol"},
-	"internal/protocol":               {"internal/protocol"},
+	"internal/protocol":               {"internal/protocol", "internal/redact"},
 	"internal/proc":                   {},
 	"internal/worker":                 {"internal/protocol", "internal/worker"},
 	"internal/ready":                  {"internal/protocol", "internal/proc"},

@@ -21,16 +21,16 @@ const (
 
 // newLogger logs to w as the Python SDK does, so that what people grep for stays the same.
 func newLogger(w io.Writer, lookup config.Lookup, secrets *redact.Secrets, level, format string, color bool) (*slog.Logger, error) {
-	fromEnv := false
+	variable := ""
 	if level == "" {
 		for _, name := range []string{config.LogLevel, config.DebugLevel} {
 			if v, ok := lookup(name); ok && v != "" && level == "" {
-				level, fromEnv = v, true
+				level, variable = v, name
 			}
 		}
 	}
-	lvl, ok := levels[strings.ToUpper(level)]
-	if !ok && !fromEnv {
+	lvl, ok := levels[strings.ToUpper(strings.TrimSpace(level))]
+	if !ok && variable == "" {
 		return nil, usagef("--%s %q: want ERROR, WARN, INFO or DEBUG", flagLogLevel, level)
 	}
 	if wanted, ok := lookup(config.LogFormat); ok && format == "auto" && (wanted == "json" || wanted == "text") {
@@ -48,7 +48,7 @@ func newLogger(w io.Writer, lookup config.Lookup, secrets *redact.Secrets, level
 	logger := slog.New(&logHandler{w: w, mu: new(sync.Mutex), level: lvl, json: asJSON, color: color, secrets: secrets})
 	if !ok {
 		// A worker must not die of a misspelt level in its environment.
-		logger.Warn(fmt.Sprintf("log level %q is none of ERROR, WARN, INFO, DEBUG; using INFO", level))
+		logger.Warn(fmt.Sprintf("%s=%q is none of ERROR, WARN, INFO, DEBUG; using INFO", variable, level))
 	}
 	return logger, nil
 }
@@ -56,6 +56,7 @@ func newLogger(w io.Writer, lookup config.Lookup, secrets *redact.Secrets, level
 var levels = map[string]slog.Level{
 	"": slog.LevelInfo, "NOTSET": slog.LevelDebug - 4, "TRACE": slog.LevelDebug - 4, "DEBUG": slog.LevelDebug,
 	"INFO": slog.LevelInfo, "WARN": slog.LevelWarn, "ERROR": slog.LevelError,
+	"WARNING": slog.LevelWarn, "FATAL": slog.LevelError, "CRITICAL": slog.LevelError, // as some pages and Python have them
 }
 
 // logHandler writes `LEVEL  | job | message`, or one JSON object a line.

@@ -23,7 +23,9 @@ func TestLogger(t *testing.T) {
 		{name: "JSON has no colour", env: endpoint, level: "WARN", color: true, want: `{"requestId":null,"message":"odd <b>","level":"WARN"}` + "\n"},
 		{name: "a level by flag", level: "warn", want: "WARN   | odd <b>\n"},
 		{name: "a level by the environment", env: map[string]string{"RUNPOD_LOG_LEVEL": "WARN", "RUNPOD_DEBUG_LEVEL": "DEBUG"}, want: "WARN   | odd <b>\n"},
-		{name: "a bad level in the environment warns", env: map[string]string{"RUNPOD_DEBUG_LEVEL": "5"}, want: "WARN   | log level \"5\" is none of ERROR, WARN, INFO, DEBUG; using INFO\nINFO   | j1 | Started. | n=2\nWARN   | odd <b>\n"},
+		{name: "Python's name of a level", env: map[string]string{"RUNPOD_LOG_LEVEL": " warning "}, want: "WARN   | odd <b>\n"},
+		{name: "the format by the environment", env: map[string]string{"RUNPODCTL_WORKER_LOG_FORMAT": "json"}, level: "WARN", want: `{"requestId":null,"message":"odd <b>","level":"WARN"}` + "\n"},
+		{name: "a bad level in the environment warns", env: map[string]string{"RUNPOD_DEBUG_LEVEL": "5"}, want: "WARN   | RUNPOD_DEBUG_LEVEL=\"5\" is none of ERROR, WARN, INFO, DEBUG; using INFO\nINFO   | j1 | Started. | n=2\nWARN   | odd <b>\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

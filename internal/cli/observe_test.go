@@ -173,8 +173,13 @@ runpod.serverless.start({"handler": handler})
 // checksFile has one check that passes.
 func checksFile(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "checks.yaml")
-	require.NoError(t, os.WriteFile(path, []byte("checks:\n  - {name: shell, exec: [sh, -c, 'exit 0']}\n"), 0o600))
+	return written(t, "checks:\n  - {name: shell, exec: [sh, -c, 'exit 0']}\n")
+}
+
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "file.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
@@ -189,6 +194,7 @@ func TestRun_RefusesAddressesThatMakeNoSense(t *testing.T) {
 		line string
 	}{
 		{"no port", []string{"--metrics-addr", "here"}, 2, `--metrics-addr "here": "here" is not a port`},
+		{"a config file", []string{"--config", written(t, "metrics_addr: here\n")}, 2, `--metrics-addr "here"`},
 		{"nothing", []string{"--metrics-addr", ""}, 2, `--metrics-addr "": "" is not a port`},
 		{"a taken port", []string{"--metrics-addr", taken.Addr().String()}, 1, "that port is taken"},
 		{"an address that is not here", []string{"--metrics-addr", "192.0.2.1:9"}, 1, "--metrics-addr: listen tcp 192.0.2.1:9"},

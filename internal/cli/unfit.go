@@ -27,7 +27,7 @@ func (h *workerHost) unfit(err error, handler worker.Handler) error {
 		defer api.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), unfitPingTime)
 		defer cancel()
-		_ = api.Unhealthy(ctx, found.check, found.reason) // the exit does not depend on it
+		_ = api.Unhealthy(ctx, found.check, h.secrets.String(found.reason)) // the exit does not depend on it
 	})
 	if handler != nil {
 		last.Go(func() {

@@ -64,6 +64,8 @@ class Stream:
             self.write(line)
 
     def __getattr__(self, name):
+        if name == "_stream":  # of a copy that is being made
+            raise AttributeError(name)
         return getattr(self._stream, name)
 
 
