@@ -1,7 +1,12 @@
 package test
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,7 +85,6 @@ func TestDoctor_GPUs(t *testing.T) {
 			says: map[string]string{"gpu_memory": "GPU 0"},
 		},
 	}
-	ids := []string{"cuda_version", "gpu_health", "gpu_memory", "cuda_init", "gpu_benchmark"}
 	outcomes := make([]string, len(table))
 	t.Run("table", func(t *testing.T) {
 		for i, row := range table {
@@ -94,7 +98,7 @@ func TestDoctor_GPUs(t *testing.T) {
 				env = append(append(env, roomy...), row.env...)
 				code, report := doctor(t, env, "--target", target(t))
 				line := fmt.Sprintf("%-36s", row.name)
-				for _, id := range ids {
+				for _, id := range gpuRows {
 					line += fmt.Sprintf(" %-6s", report.row(t, id).Status)
 				}
 				outcomes[i] = line
@@ -112,4 +116,32 @@ func TestDoctor_GPUs(t *testing.T) {
 		}
 	})
 	t.Logf("%-36s %s\n%s", "driver", strings.Join([]string{"cuda  ", "health", "memory", "init  ", "bench "}, " "), strings.Join(outcomes, "\n"))
+}
+
+// A release carries its helpers inside: nothing lies beside it, and nothing is left behind.
+func TestDoctor_GPUsOfARelease(t *testing.T) {
+	t.Parallel()
+	libs := gpufake.Build(t, gpufake.CUDA, gpufake.NVML)
+	path := filepath.Join(t.TempDir(), "runpodctl-worker")
+	build := exec.Command("make", "-C", "..", "release-build", "BIN="+path)
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Less(t, info.Size(), int64(30<<20))
+
+	temporary := t.TempDir()
+	p := runToEnd(t, command{
+		args: []string{path, "doctor", "--json", "--target", target(t)}, dir: t.TempDir(),
+		env: slices.Concat(libs.Env("", "", 1), roomy, []string{"TMPDIR=" + temporary}),
+	})
+	require.Zero(t, p.wait(t), p.stdout)
+	var report doctorReport
+	require.NoError(t, json.Unmarshal([]byte(p.stdout.String()), &report))
+	for _, id := range gpuRows {
+		require.Equal(t, "pass", report.row(t, id).Status, "%s: %+v", id, report.row(t, id))
+	}
+	left, err := os.ReadDir(temporary)
+	require.NoError(t, err)
+	require.Empty(t, left)
 }

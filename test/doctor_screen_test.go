@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,6 +64,9 @@ func (term *terminal) file(name string) string {
 	return string(text)
 }
 
+// runEnded finds how long the checks took, which the title says once they have run.
+var runEnded = regexp.MustCompile(`\bin \d+\.\d+ s`)
+
 // CT-02, CT-04: the doctor's screen in a real terminal, from start to end; the terminal is left as it was.
 func TestDoctor_Screen(t *testing.T) {
 	t.Parallel()
@@ -87,6 +91,7 @@ func TestDoctor_Screen(t *testing.T) {
 			}, "the report is saved")
 			term.keys("?") // any key leaves the help
 			term.keys("?")
+			eventually(t, func() bool { return runEnded.MatchString(term.screen()) }, "the checks have run") // else q interrupts
 			term.keys("q")
 			require.Equal(t, "1\n", term.file("code"))
 			require.Equal(t, term.file("before"), term.file("after"))
@@ -124,6 +129,20 @@ checks:
 			require.Equal(t, "130\n", term.file("code"))
 		})
 	}
+}
+
+// CT-06: colours are for the terminal that they are written to, not for a file, whatever else is a terminal.
+func TestCT06ColourFollowsStdout(t *testing.T) {
+	t.Parallel()
+	term := newTerminal(t, 80, 24)
+	doctor := binary(t) + " doctor --plain --only memory"
+	term.enter(doctor + " > redirected; echo done > code")
+	term.file("code")
+	require.NotContains(t, term.file("redirected"), "\x1b")
+	// script gives the program a terminal for stdout, and notes what it writes there.
+	term.enter("script -qec '" + doctor + " 2>/dev/null' typescript; echo done > code2")
+	term.file("code2")
+	require.Contains(t, term.file("typescript"), "\x1b[")
 }
 
 // LE-17: whoever asks for help, or runs a worker at a terminal, has nothing sent to or read from it.

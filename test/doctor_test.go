@@ -134,7 +134,11 @@ func TestDoctor_ExitCodes(t *testing.T) {
 		"left out":       {env: []string{"RUNPOD_MIN_MEMORY_GB=99999"}, args: []string{"--skip", "memory"}, code: 0},
 		"only one":       {env: []string{"RUNPOD_MIN_MEMORY_GB=99999"}, args: []string{"--only", "disk,network"}, code: 0},
 		"one phase":      {args: []string{"--phase", "early", "--target", "127.0.0.1:1"}, code: 0},
-		"switched off":   {env: []string{"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true", "RUNPOD_MIN_MEMORY_GB=99999"}, code: 0},
+		"a warning":      {env: []string{"RUNPOD_ENDPOINT_ID=e", "RUNPOD_VOLUME_ID=v"}, args: []string{"--only", "system"}, code: 0},
+		"a warning, strictly": {
+			env: []string{"RUNPOD_ENDPOINT_ID=e", "RUNPOD_VOLUME_ID=v"}, args: []string{"--only", "system", "--strict"}, code: 1,
+		},
+		"switched off": {env: []string{"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true", "RUNPOD_MIN_MEMORY_GB=99999"}, code: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,6 +183,41 @@ func TestDoctor_RegisteredChecks(t *testing.T) {
 	require.Contains(t, report.Checks[5].Summary, "exit code 3")
 	require.Contains(t, report.Checks[5].Output, "last words")
 	require.Less(t, len(report.Checks[5].Output), 64<<10, "what it prints is capped")
+}
+
+// What --only and --skip take are the ids of the report, also those of checks that a handler registered.
+func TestDoctor_PickRegisteredChecks(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		want []string
+	}{
+		"only": {[]string{"--only", "yours.failing"}, 1, []string{"handler pass", "yours.failing fail"}},
+		"beside another": {
+			[]string{"--only", "memory,yours.good"}, 0,
+			[]string{"memory pass", "handler pass", "yours.good pass"},
+		},
+		"skip": {
+			[]string{"--only", "handler", "--skip", "yours.failing,yours.hanging,yours.leaving"}, 0,
+			[]string{
+				"handler pass", "yours.good pass", "yours.good_async pass", "yours.failing skip", "yours.hanging skip",
+				"yours.leaving skip", "yours.good#2 pass",
+			},
+		},
+		"none of that name": {[]string{"--only", "yours.other"}, 1, []string{"handler error"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, report := doctor(t, roomy, append(c.args, "--handler", handler(t, "checks.py"))...)
+			var got []string
+			for _, row := range report.Checks {
+				got = append(got, row.ID+" "+row.Status)
+			}
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.code, code)
+		})
+	}
 }
 
 func TestDoctor_HandlerThatDoesNotStart(t *testing.T) {
@@ -298,6 +337,52 @@ checks:
 	eventually(t, func() bool { return !proc.Alive(pid) }, "no child is left")
 }
 
+func TestDoctor_SignalsLeaveNoChild(t *testing.T) {
+	t.Parallel()
+	for name, signals := range map[string][]syscall.Signal{
+		"two signals":          {syscall.SIGTERM, syscall.SIGINT},
+		"the terminal is gone": {syscall.SIGHUP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			leavesNoChild(t, signals...)
+		})
+	}
+}
+
+func leavesNoChild(t *testing.T, signals ...syscall.Signal) {
+	t.Helper()
+	dir := t.TempDir()
+	pidFile := filepath.Join(dir, "pid")
+	file := filepath.Join(dir, "handler.py")
+	require.NoError(t, os.WriteFile(file, []byte(`
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+with open("`+pidFile+`", "w") as f:
+    f.write(str(os.getpid()))
+time.sleep(1000)
+`), 0o600))
+	temp := filepath.Join(dir, "tmp")
+	require.NoError(t, os.Mkdir(temp, 0o700))
+	p := start(t, command{
+		args: []string{binary(t), "doctor", "--only", "handler", "--python", python(t), "--handler", file},
+		env:  append([]string{"TMPDIR=" + temp}, roomy...), dir: dir,
+	})
+	eventually(t, func() bool { text, err := os.ReadFile(pidFile); return err == nil && len(text) > 0 }, "the handler loads")
+	for _, sig := range signals {
+		p.signal(t, sig)
+	}
+	require.Equal(t, 130, p.waitFor(t, patience))
+	text, err := os.ReadFile(pidFile)
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	require.NoError(t, err)
+	eventually(t, func() bool { return !proc.Alive(pid) }, "no child is left")
+	left, err := os.ReadDir(temp)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
 func TestDoctor_Watch(t *testing.T) {
 	t.Parallel()
 	p := start(t, command{args: []string{
@@ -305,11 +390,24 @@ func TestDoctor_Watch(t *testing.T) {
 	}, env: roomy, dir: t.TempDir()})
 	eventually(t, func() bool { return strings.Count(p.stdout.String(), `"schema"`) > 2 }, "it runs again and again")
 	p.signal(t, syscall.SIGINT)
-	require.Contains(t, []int{0, 130}, p.waitFor(t, patience))
+	require.Equal(t, 130, p.waitFor(t, patience))
 	dec := json.NewDecoder(strings.NewReader(p.stdout.String()))
 	for dec.More() {
 		var report doctorReport
 		require.NoError(t, dec.Decode(&report))
+	}
+}
+
+func TestDoctor_WatchInterruptedBetweenRounds(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{"--json", "--plain"} {
+		p := start(t, command{args: []string{
+			binary(t), "doctor", form, "--watch", "1h", "--only", "memory",
+		}, env: roomy, dir: t.TempDir()})
+		last := map[string]string{"--json": `"memory"`, "--plain": "1 passed"}[form]
+		eventually(t, func() bool { return strings.Contains(p.stdout.String(), last) }, "the first round is over")
+		p.signal(t, syscall.SIGINT)
+		require.Equal(t, 130, p.waitFor(t, patience), form)
 	}
 }
 

@@ -19,6 +19,10 @@ import (
 // patience is how long a condition may take on a busy machine. No test measures anything by it.
 const patience = 30 * time.Second
 
+// soon is the bound where a case says that something takes a second or three: that much room a busy machine needs. It is
+// still far below the time that the platforms of these tests hold their answers.
+const soon = 10 * time.Second
+
 // eventually waits for a condition.
 func eventually(t *testing.T, condition func() bool, what string, args ...any) {
 	t.Helper()

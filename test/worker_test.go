@@ -39,9 +39,15 @@ func environment(platform *apidouble.API, worker string) []string {
 // see its first call.
 func runWorker(t *testing.T, platform *apidouble.API, file string, env []string, args ...string) *worker {
 	t.Helper()
-	args = append([]string{binary(t), "run", "--python", python(t), "--handler", handler(t, file)}, args...)
-	// The state of the machine that tests run on is nobody's fault.
+	return runCommand(t, platform, env, append([]string{"--python", python(t), "--handler", handler(t, file)}, args...)...)
+}
+
+// runCommand starts the worker with any arguments. It runs no checks unless env says otherwise: the state of the machine
+// that tests run on is nobody's fault.
+func runCommand(t *testing.T, platform *apidouble.API, env []string, args ...string) *worker {
+	t.Helper()
 	env = append(append(environment(platform, "w1"), "RUNPOD_SKIP_FITNESS_CHECKS=true"), env...)
+	args = append([]string{binary(t), "run"}, args...)
 	// Cleanups run last first: the worker ends before its platform.
 	return &worker{process: start(t, command{args: args, env: env, dir: t.TempDir()}), API: platform}
 }

@@ -11,7 +11,10 @@ import (
 
 func main() {
 	signals := make(chan os.Signal, 3) // drain, stop, die: none may be missed
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it ignored
+		signal.Notify(signals, syscall.SIGHUP) // the terminal is gone: what was started must not stay behind
+	}
 	// A log collector that goes away must not take the jobs along: writes to it fail, and nothing else. The signal
 	// is caught, not ignored, since the handler's program would inherit that it is ignored.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)

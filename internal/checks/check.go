@@ -83,6 +83,7 @@ type Result struct {
 	Threshold *Threshold // what was asked for
 	Facts     []Fact
 	Output    string  // what a tool or a user's check printed
+	Misread   bool    // a setting makes no sense: a worker must not start on a threshold that nobody meant
 	Found     []Check // more checks, which this one brought to light; they run right after it
 }
 
@@ -115,6 +116,7 @@ func Skipped(format string, args ...any) Result {
 // Misread is the result of a check that was told something which makes no sense.
 func Misread(err error) Result {
 	return Result{
-		Status: Error, Kind: "ValueError", Summary: err.Error(), Remedy: "Correct the value, or leave it out for the default.",
+		Status: Error, Kind: "ValueError", Misread: true,
+		Summary: err.Error(), Remedy: "Correct the value, or leave it out for the default.",
 	}
 }

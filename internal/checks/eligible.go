@@ -27,7 +27,7 @@ func (c Config) EarlyPass(args []string) (bool, string) {
 		return false, config.Test + " is set"
 	case !slices.Contains([]string{"", "0"}, strings.TrimSpace(c.Get(config.RealtimePort))):
 		return false, config.RealtimePort + " is set"
-	case truthy(c.Lookup, config.EarlyChecksDone):
+	case c.PassedBefore():
 		return false, config.EarlyChecksDone + " is set: they have passed in this container"
 	}
 	for _, arg := range args {
@@ -37,6 +37,9 @@ func (c Config) EarlyPass(args []string) (bool, string) {
 	}
 	return true, ""
 }
+
+// PassedBefore tells whether a parent of this process ran the early checks, and they passed.
+func (c Config) PassedBefore() bool { return truthy(c.Lookup, config.EarlyChecksDone) }
 
 // flagName is the name in --name, --name=value and their like, spelled with underscores; empty where there is none.
 func flagName(arg string) string {

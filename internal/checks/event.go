@@ -35,13 +35,20 @@ type Row struct {
 }
 
 // Fatal says whether this row makes a worker unfit.
-func (r Row) Fatal() bool { return r.Step.Fatal(r.Result.Status) }
+func (r Row) Fatal() bool { return r.Step.Fatal(r.Result.Status) || r.Result.Misread }
 
 // Report is all that came of a run, in the order of the plan.
 type Report struct {
 	Began time.Time
 	Took  time.Duration
 	Rows  []Row
+
+	Interrupted bool // whoever ran it ended it early: nobody knows whether the box is fit
+}
+
+// OK tells whether the box is known to be fit for a worker; strict: warnings count too.
+func (r Report) OK(strict bool) bool {
+	return !r.Interrupted && len(r.Fatal()) == 0 && (!strict || len(r.Warnings()) == 0)
 }
 
 // Fatal lists the rows that make a worker unfit.

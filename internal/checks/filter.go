@@ -27,7 +27,7 @@ func (f Filter) Apply(steps []Step) ([]Step, error) {
 	}
 	return exclude(picked, func(c Check) string {
 		if slices.Contains(f.Skip, c.ID) {
-			return "--skip"
+			return "left out by --skip"
 		}
 		return ""
 	}), nil

@@ -22,6 +22,7 @@ func TestSuite_Add(t *testing.T) {
 		{"a comma", check("a,b", checks.Pass), `check id "a,b": want a word`},
 		{"nothing to run", checks.Check{ID: "x", Phase: checks.Early}, "check x has nothing to run"},
 		{"no phase", with(check("x", checks.Pass), func(c *checks.Check) { c.Phase = 0 }), "check x belongs to no phase"},
+		{"twice in one list", check("beside", checks.Pass), `check id "beside" is taken`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var suite checks.Suite
@@ -120,9 +121,9 @@ func TestFilter(t *testing.T) {
 	}{
 		{"nothing asked", checks.Filter{}, []string{"early/memory", "early/gpu_memory (off)", "early/yours"}, ""},
 		{"only", checks.Filter{Only: []string{"yours", "memory"}}, []string{"early/memory", "early/yours"}, ""},
-		{"skip", checks.Filter{Skip: []string{"memory"}}, []string{"early/memory (--skip)", "early/gpu_memory (off)", "early/yours"}, ""},
+		{"skip", checks.Filter{Skip: []string{"memory"}}, []string{"early/memory (left out by --skip)", "early/gpu_memory (off)", "early/yours"}, ""},
 		{"skip what is off", checks.Filter{Skip: []string{"gpu_memory"}}, []string{"early/memory", "early/gpu_memory (off)", "early/yours"}, ""},
-		{"both", checks.Filter{Only: []string{"memory"}, Skip: []string{"memory"}}, []string{"early/memory (--skip)"}, ""},
+		{"both", checks.Filter{Only: []string{"memory"}, Skip: []string{"memory"}}, []string{"early/memory (left out by --skip)"}, ""},
 		{
 			"unknown",
 			checks.Filter{Only: []string{"memory", "memroy"}},

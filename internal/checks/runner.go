@@ -53,6 +53,7 @@ func (r *Runner) Run(ctx context.Context, steps []Step, emit func(Event)) Report
 	if emit == nil {
 		emit = func(Event) {}
 	}
+	caller := ctx
 	if r.options.Total > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Total,
@@ -70,7 +71,7 @@ func (r *Runner) Run(ctx context.Context, steps []Step, emit func(Event)) Report
 		run.phase(ctx, steps[:n])
 		steps = steps[n:]
 	}
-	report := Report{Began: began, Took: time.Since(began)}
+	report := Report{Began: began, Took: time.Since(began), Interrupted: caller.Err() != nil}
 	for _, key := range run.order {
 		report.Rows = append(report.Rows, run.rows[key])
 	}

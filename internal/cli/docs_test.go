@@ -59,3 +59,26 @@ func TestPages_NameFlagsThatExist(t *testing.T) {
 		}
 	}
 }
+
+// What README puts into an image is one file, so the GPU helpers have to be inside it.
+func TestReadme_ImageHasTheHelpers(t *testing.T) {
+	text, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, recipe, _ := strings.Cut(string(text), "```dockerfile\n")
+	recipe, _, _ = strings.Cut(recipe, "```")
+	require.Contains(t, recipe, "make -C /src release-build\n")
+	require.Contains(t, recipe, "/src/bin/runpodctl-worker /usr/local/bin/")
+}
+
+// No page links to a file that is not there.
+func TestPages_LinkToFilesThatExist(t *testing.T) {
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	for _, file := range append(files, "../../README.md") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, link := range regexp.MustCompile(`\]\(([^):#]+)`).FindAllStringSubmatch(string(text), -1) {
+			require.FileExists(t, filepath.Join(filepath.Dir(file), link[1]), "%s links to %s", file, link[1])
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -86,25 +87,27 @@ func (s *session) doctor(c *cli.Context) error {
 			return usagef("give either --%s or --%s, not both", pair[0], pair[1])
 		}
 	}
-	x, err := s.examination(c)
-	if err != nil {
+	ctx, stop := s.untilSignal()
+	defer stop()
+	x, err := s.examination(ctx, c)
+	switch {
+	case ctx.Err() != nil:
+		return silent(exitInterrupted)
+	case err != nil:
 		return err
-	}
-	if c.Bool(flagList) {
+	case c.Bool(flagList):
 		return listChecks(s.Stdout, x.steps)
 	}
 	if x.handler != nil {
-		defer x.handler.close()
+		defer x.handler.close() // before stop: a second signal may have to help
 	}
-	ctx, stop := s.untilSignal()
-	defer stop()
 	report, err := s.examine(ctx, c, x)
 	switch {
 	case errors.Is(err, tui.ErrInterrupted):
 		return silent(exitInterrupted)
 	case err != nil:
 		return err
-	case len(report.Fatal()) > 0, x.strict && len(report.Warnings()) > 0:
+	case !report.OK(x.strict):
 		return silent(exitFailed)
 	}
 	return nil
@@ -122,13 +125,31 @@ func (s *session) examine(ctx context.Context, c *cli.Context, x *examination) (
 			return tui.JSON(s.Stdout, doc)
 		})
 	case c.Bool(flagPlain) || !tui.Interactive(in, out, s.Lookup):
-		return x.rounds(ctx, tui.Plain(s.Stdout, tui.PlainOptions{
-			Title: doc.Title + " " + doc.Version, Host: doc.Host, Steps: x.steps, Width: width(out), Color: x.color,
-		}), nil)
+		lines := &remembered{w: s.Stdout}
+		return x.rounds(ctx, tui.Plain(lines, tui.PlainOptions{
+			Title: doc.Title + " " + doc.Version, Host: doc.Host, Steps: x.steps, Width: width(out), Color: x.color, Strict: x.strict,
+		}), func(checks.Report) error { return lines.err })
 	}
 	return tui.Run(ctx, tui.Options{
 		Document: doc, Steps: x.steps, Runner: x.runner, Watch: x.watch, In: in, Out: out, Color: x.color,
 	})
+}
+
+// remembered keeps the first error of its writer, for who writes without looking.
+type remembered struct {
+	w   io.Writer
+	err error
+}
+
+func (r *remembered) Write(b []byte) (int, error) {
+	if r.err != nil {
+		return 0, r.err
+	}
+	n, err := r.w.Write(b)
+	if err != nil {
+		r.err = fmt.Errorf("write the report: %w", err)
+	}
+	return n, r.err
 }
 
 // width is that of a terminal, 0 of anything else.
@@ -158,14 +179,14 @@ func (x *examination) rounds(ctx context.Context, emit func(checks.Event), show 
 		select {
 		case <-time.After(x.watch):
 		case <-ctx.Done():
-			return report, nil // between two rounds the last one counts
+			return report, tui.ErrInterrupted // as on the screen
 		}
 	}
 }
 
 // examination reads the flags.
-func (s *session) examination(c *cli.Context) (*examination, error) {
-	x := &examination{watch: c.Duration(flagWatch), strict: c.Bool(flagStrict), color: s.lively(c)}
+func (s *session) examination(ctx context.Context, c *cli.Context) (*examination, error) {
+	x := &examination{watch: c.Duration(flagWatch), strict: c.Bool(flagStrict), color: s.lively(c, s.Stdout)}
 	for _, name := range []string{flagWatch, flagTimeout, flagReady} {
 		if c.Duration(name) < 0 {
 			return nil, usagef("--%s %s: want no negative time", name, c.Duration(name))
@@ -174,11 +195,18 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 	x.runner = checks.NewRunner(checks.Options{
 		Cap: c.Duration(flagTimeout), SideBySide: sideBySide, Clean: s.secrets.String,
 	})
+	// Nothing is logged but what concerns the handler, which stands in its row; a bad flag is one all the same.
+	if _, err := newLogger(io.Discard, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), false); err != nil {
+		return nil, err
+	}
 	phases, err := phasesOf(c.String(flagPhase))
 	if err != nil {
 		return nil, err
 	}
 	cfg := checks.ConfigFrom(s.Lookup)
+	if most := c.Duration(flagTimeout); most > 0 && most < cfg.NetworkTimeout.Value {
+		cfg.NetworkTimeout = checks.Knob[time.Duration]{Value: most, Origin: "--" + flagTimeout}
+	}
 	if c.IsSet(flagGPUs) {
 		if c.Int(flagGPUs) < 0 {
 			return nil, usagef("--%s %d: want 0 or more", flagGPUs, c.Int(flagGPUs))
@@ -191,19 +219,27 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 			return nil, usagef("--%w", err)
 		}
 	}
-	suite, err := newSuite(cfg, gpu.New(gpu.Options{Config: cfg, Env: s.Environ()}), target, c.String(flagChecks))
+	suite, err := newSuite(ctx, cfg, gpu.New(gpu.Options{Config: cfg, Env: s.Environ()}), target, c.String(flagChecks))
 	if err != nil {
 		return nil, err
 	}
-	if x.handler, err = s.doctorHandler(c); err != nil {
+	if x.handler, err = s.doctorHandler(c, phases); err != nil {
 		return nil, err
 	}
 	if x.handler != nil {
-		if err := suite.Add(x.handler.check()); err != nil {
-			return nil, err
+		if err := suite.Add(x.handler.check()); err != nil { // by a name in the file
+			return nil, usagef("--%s %s: %w by the handler's own row; choose another name", flagChecks, c.String(flagChecks), err)
+		}
+	}
+	for _, name := range []string{flagOnly, flagSkip} {
+		if c.IsSet(name) && len(idList(c.StringSlice(name))) == 0 {
+			return nil, usagef("--%s names no check", name)
 		}
 	}
 	filter := checks.Filter{Only: idList(c.StringSlice(flagOnly)), Skip: idList(c.StringSlice(flagSkip))}
+	if x.handler != nil {
+		filter, x.handler.picked = splitRegistered(filter)
+	}
 	x.steps, err = filter.Apply(cfg.Switches.Apply(suite.Plan(phases...)))
 	if err != nil {
 		return nil, usagef("%w", err)
@@ -212,7 +248,7 @@ func (s *session) examination(c *cli.Context) (*examination, error) {
 }
 
 // doctorHandler is the handler that was named, nil where none was.
-func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
+func (s *session) doctorHandler(c *cli.Context, phases []checks.Phase) (*doctorHandler, error) {
 	if c.String(flagHandler) == "" && len(s.command) == 0 {
 		return nil, nil //nolint:nilnil // no handler is a good answer
 	}
@@ -227,9 +263,8 @@ func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
 	if err != nil {
 		return nil, usagef("%w", err)
 	}
-	log, err := newLogger(io.Discard, s.Lookup, s.secrets, c.String(flagLogLevel), "text", false)
-	if err != nil {
-		return nil, err
+	if len(phases) == 1 && phases[0] == checks.Early {
+		return nil, usagef("a handler is checked in the start phase, and --%s says early", flagPhase)
 	}
 	options := workerOptions{spec: spec, python: c.String(flagPython)}
 	if err := options.checkProgram(); err != nil {
@@ -244,13 +279,23 @@ func (s *session) doctorHandler(c *cli.Context) (*doctorHandler, error) {
 		limit = min(limit, most)
 	}
 	return &doctorHandler{
-		name: spec.String(), loading: loading, limit: limit,
+		name: strings.Join(spec.args(options.python), " "), loading: loading, limit: limit,
 		make: func(output io.Writer) *program.Program {
 			return program.New(program.Options{
-				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output, Log: log, Secrets: s.secrets,
+				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output,
+				Log: s.doctorLog(c, output), Secrets: s.secrets, LogLevel: c.String(flagLogLevel),
 			})
 		},
 	}, nil
+}
+
+// doctorLog logs to the output of the handler. The flags have been looked at.
+func (s *session) doctorLog(c *cli.Context, output io.Writer) *slog.Logger {
+	log, err := newLogger(output, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), false)
+	if err != nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return log
 }
 
 func phasesOf(name string) ([]checks.Phase, error) {

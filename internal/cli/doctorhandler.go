@@ -17,6 +17,9 @@ import (
 // leaveTime is what the handler's program gets to end by itself when the doctor leaves.
 const leaveTime = 300 * time.Millisecond
 
+// handlerID is the id of the check that starts the handler.
+const handlerID = "handler"
+
 // doctorHandler starts the user's program for the doctor and runs the checks that it registered. A check that hangs
 // or ends the process costs its own row: the next one gets a fresh process.
 type doctorHandler struct {
@@ -24,6 +27,7 @@ type doctorHandler struct {
 	make    func(output io.Writer) *program.Program
 	loading time.Duration // how long it may load; 0: without limit
 	limit   time.Duration // of one registered check
+	picked  checks.Filter // of the registered checks, whose ids are known only when it has started
 
 	mu      sync.Mutex // held while the program is started, asked or stopped
 	program *program.Program
@@ -38,7 +42,7 @@ func (h *doctorHandler) check() checks.Check {
 		limit = 24 * time.Hour
 	}
 	return checks.Check{
-		ID: "handler", Name: "handler", Title: "Handler starts", Phase: checks.Start, Lane: laneOwn, Vital: true,
+		ID: handlerID, Name: handlerID, Title: "Handler starts", Phase: checks.Start, Lane: laneOwn, Vital: true,
 		Limit: limit,
 		Run:   h.start,
 	}
@@ -53,7 +57,13 @@ func (h *doctorHandler) start(ctx context.Context) checks.Result {
 	if err != nil {
 		return h.notStarted(ctx, err)
 	}
-	list := registeredChecks(ready.Checks, h.loading+2*h.limit, h.ask)
+	list, err := pickRegistered(h.picked, registeredChecks(ready.Checks, h.loading+2*h.limit, h.ask))
+	if err != nil {
+		return checks.Result{
+			Status: checks.Error, Summary: err.Error(), Output: h.output.take(),
+			Remedy: "Correct --only or --skip: a registered check is called as its row says.",
+		}
+	}
 	return checks.Result{
 		Status: checks.Pass, Summary: "ready for jobs: " + ready.Name, Output: h.output.take(), Found: list,
 		Facts: []checks.Fact{
@@ -64,14 +74,25 @@ func (h *doctorHandler) start(ctx context.Context) checks.Result {
 	}
 }
 
+// notStarted says why the program did not come as far as start(), and what to do about it.
 func (h *doctorHandler) notStarted(ctx context.Context, err error) checks.Result {
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return checks.Skipped("interrupted")
 	}
-	return checks.Result{
+	result := checks.Result{
 		Status: checks.Fail, Summary: err.Error(), Output: h.output.take(),
-		Remedy: "Start the command by hand and look at what it says: " + h.name,
+		Remedy: "Start it by hand and look at what it says: " + h.name,
 	}
+	exit, ended := errors.AsType[*program.ExitError](err)
+	switch {
+	case ended && exit.Early && exit.State.Code == 0:
+		result.Summary = "the program ended before it called runpod.serverless.start()"
+		result.Remedy = `End the file with runpod.serverless.start({"handler": handler}), or name the function, as in --handler handler.py:handler.`
+	case ctx.Err() != nil:
+		result.Kind, result.Summary = "TimeoutError", "not ready for jobs: "+context.Cause(ctx).Error()
+		result.Remedy = "A model that takes longer to load needs a larger --" + flagReady + ". " + err.Error()
+	}
+	return result
 }
 
 // restart starts the program anew. The lock is held.

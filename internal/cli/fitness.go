@@ -34,12 +34,13 @@ func (f *fitness) early(ctx context.Context) error {
 	f.first = checks.ConfigFrom(f.lookup)
 	if due, why := f.first.EarlyPass(f.args); !due {
 		f.log.Debug("No early fitness checks: " + why)
+		f.passed = f.first.PassedBefore()
 		return nil
 	}
 	if err := f.first.Err(); err != nil {
 		return f.broken(err)
 	}
-	suite, driver, err := f.suite(f.first, false)
+	suite, driver, err := f.suite(ctx, f.first, false)
 	if err != nil {
 		return f.broken(err)
 	}
@@ -60,7 +61,7 @@ func (f *fitness) start(ctx context.Context, ready protocol.Ready, handler any, 
 	if err := cfg.Err(); err != nil {
 		return f.broken(err)
 	}
-	suite, driver, err := f.suite(cfg, !f.passed)
+	suite, driver, err := f.suite(ctx, cfg, !f.passed)
 	if err != nil {
 		return f.broken(err)
 	}
@@ -103,9 +104,9 @@ func (f *fitness) changed(cfg checks.Config, suite *checks.Suite) []checks.Step 
 	return steps
 }
 
-func (f *fitness) suite(cfg checks.Config, deferred bool) (*checks.Suite, *gpu.Driver, error) {
+func (f *fitness) suite(ctx context.Context, cfg checks.Config, deferred bool) (*checks.Suite, *gpu.Driver, error) {
 	driver := gpu.New(gpu.Options{Config: cfg, Env: f.env, Deferred: deferred, EarlyPassed: func() bool { return f.passed }})
-	suite, err := newSuite(cfg, driver, "", f.file)
+	suite, err := newSuite(ctx, cfg, driver, "", f.file)
 	return suite, driver, err
 }
 
@@ -114,7 +115,7 @@ func (f *fitness) steps(cfg checks.Config, driver *gpu.Driver, plan []checks.Ste
 	absent := driver.Absent() != ""
 	var steps []checks.Step
 	for _, s := range cfg.Switches.Apply(plan) {
-		if s.Exclude == "" && !(absent && s.Builtin && s.Lane == checks.LaneGPU) {
+		if s.Exclude == "" && (!absent || !s.Builtin || s.Lane != checks.LaneGPU) {
 			steps = append(steps, s)
 		}
 	}

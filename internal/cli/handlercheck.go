@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -25,12 +26,59 @@ type checker interface {
 	Check(ctx context.Context, index int) error
 }
 
+// registeredPrefix begins the ids of the checks that a handler registered.
+const registeredPrefix = "yours."
+
+// splitRegistered parts the ids of registered checks from those that are known before the handler has started. To run
+// one of them the handler has to start.
+func splitRegistered(f checks.Filter) (known, registered checks.Filter) {
+	part := func(ids []string) (known, registered []string) {
+		for _, id := range ids {
+			if strings.HasPrefix(id, registeredPrefix) {
+				registered = append(registered, id)
+			} else {
+				known = append(known, id)
+			}
+		}
+		return known, registered
+	}
+	known.Only, registered.Only = part(f.Only)
+	known.Skip, registered.Skip = part(f.Skip)
+	if len(registered.Only) > 0 {
+		known.Only = append(known.Only, handlerID)
+	}
+	return known, registered
+}
+
+// pickRegistered filters the checks that a handler registered.
+func pickRegistered(f checks.Filter, list []checks.Check) ([]checks.Check, error) {
+	steps := make([]checks.Step, len(list))
+	for i, c := range list {
+		steps[i] = checks.Step{Check: c, In: c.Phase}
+	}
+	steps, err := f.Apply(steps)
+	if err != nil {
+		return nil, err
+	}
+	picked := make([]checks.Check, len(steps))
+	for i, s := range steps {
+		picked[i] = s.Check
+		if s.Exclude != "" {
+			picked[i].Run = func(context.Context) checks.Result { return checks.Skipped("%s", s.Exclude) }
+		}
+	}
+	return picked, nil
+}
+
+// address is what an object without a name is told apart by; it is another one in each process, so no id can have it.
+var address = regexp.MustCompile(` at 0x[0-9a-fA-F]+`)
+
 // registeredChecks makes checks of those that a handler registered, in their order. Names may be equal; ids may not.
 func registeredChecks(names []string, limit time.Duration, ask func(ctx context.Context, index int) checks.Result) []checks.Check {
 	taken := map[string]int{}
 	list := make([]checks.Check, len(names))
 	for i, name := range names {
-		id := "yours." + strings.Join(strings.FieldsFunc(name, func(r rune) bool { return r == ',' || r <= ' ' }), "_")
+		id := registeredPrefix + strings.Join(strings.FieldsFunc(address.ReplaceAllString(name, ""), func(r rune) bool { return r == ',' || r <= ' ' }), "_")
 		if taken[id]++; taken[id] > 1 {
 			id = fmt.Sprintf("%s#%d", id, taken[id])
 		}

@@ -98,6 +98,9 @@ func describe(f cli.Flag) description {
 			d.placeholder, d.usage = name, strings.TrimPrefix(before+name+after, name+": ")
 		}
 	}
+	if strings.Contains(d.usage, "(default: ") { // it is found out at run time; the zero value is not it
+		d.value = ""
+	}
 	return d
 }
 

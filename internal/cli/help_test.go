@@ -46,6 +46,7 @@ func TestFlagHelp(t *testing.T) {
 		{"a switch", &cli.BoolFlag{Name: "f", Usage: "do it"}, "  --f                     do it\n"},
 		{"a time without its zeros", &cli.DurationFlag{Name: "f", Usage: "wait", Value: 86400e9}, "  --f TIME                wait (default: 24h)\n"},
 		{"a time of nothing", &cli.DurationFlag{Name: "f", Usage: "wait; 0 = never"}, "  --f TIME                wait; 0 = never\n"},
+		{"a default of its own words", &cli.IntFlag{Name: "f", Usage: "`N` of them (default: any)"}, "  --f N                   N of them (default: any)\n"},
 		{"a long name", &cli.BoolFlag{Name: strings.Repeat("f", 30), Usage: "do it"}, "  --" + strings.Repeat("f", 30) + "\n" + strings.Repeat(" ", helpGutter) + "do it\n"},
 		{"a long text", &cli.BoolFlag{Name: "f", Usage: strings.Repeat("word ", 20)}, "  --f                     " + strings.TrimSpace(strings.Repeat("word ", 11)) + "\n" + strings.Repeat(" ", helpGutter) + strings.TrimSpace(strings.Repeat("word ", 9)) + "\n"},
 		{"a hidden one", &cli.BoolFlag{Name: "f", Hidden: true}, ""},

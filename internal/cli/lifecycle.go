@@ -3,14 +3,19 @@ package cli
 import (
 	"context"
 	"log/slog"
+	"os"
+	"syscall"
 	"time"
 )
+
+// drainSignal is for whoever wants the jobs finished and nothing else: however often it comes, it never cuts them short.
+const drainSignal = syscall.SIGUSR1
 
 // tellTime is how long a line about a signal may take.
 const tellTime = 200 * time.Millisecond
 
 // lifecycle is the life of a command between signals: the first one ends the taking of work, the second
-// one the work itself, the third the process, whatever hangs.
+// one the work itself, the third the process, whatever hangs. A drainSignal does what the first one does, and counts for none.
 type lifecycle struct {
 	fetch context.Context // ended by the first signal: take no more work
 	work  context.Context // ended by the second: let go of the work at hand
@@ -23,17 +28,24 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 	work, endWork := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	done := make(chan struct{})
+	drain := func(sig os.Signal) {
+		endFetch()
+		tell(log.Info, "stopping: "+sig.String()+" received; "+first)
+	}
 	go func() {
 		defer close(done)
-		for n := 1; ; n++ {
+		for n := 0; ; {
 			select {
 			case <-over:
 				return
 			case sig := <-p.Signals:
-				switch n {
+				if sig == drainSignal {
+					drain(sig)
+					continue
+				}
+				switch n++; n {
 				case 1:
-					endFetch()
-					tell(log.Info, "stopping: "+sig.String()+" received; "+first)
+					drain(sig)
 				case 2:
 					endWork()
 					tell(log.Warn, "stopping now: "+sig.String()+" received again")
@@ -60,6 +72,9 @@ func tell(log func(string, ...any), message string) {
 	case <-time.After(tellTime):
 	}
 }
+
+// ended tells whether a context has.
+func ended(ctx context.Context) bool { return ctx.Err() != nil }
 
 // branch is a lifecycle that can also be drained from within.
 func (l lifecycle) branch() (lifecycle, context.CancelFunc) {

@@ -28,9 +28,14 @@ func TestWatchSignals(t *testing.T) {
 			life, stop := watchSignals(Process{Signals: signals, Exit: func(code int) { exit <- code }}, slog.New(handler), "it ends")
 			require.NoError(t, life.fetch.Err())
 
-			signals <- syscall.SIGTERM
+			signals <- syscall.SIGUSR1
 			<-life.fetch.Done()
+			signals <- syscall.SIGUSR1
+			signals <- syscall.SIGTERM
 			require.NoError(t, life.work.Err(), "the first signal leaves the work alone")
+			signals <- syscall.SIGUSR1
+			signals <- syscall.SIGUSR1 // is received when the one before has been seen to
+			require.NoError(t, life.work.Err(), "so does one that only drains")
 			signals <- syscall.SIGTERM
 			<-life.work.Done()
 			signals <- syscall.SIGINT

@@ -122,15 +122,20 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		h.told(r.Level, job, shorten(message, maxMessage))
 	}
 	message = inBatch(batch, message)
-	line := textLine(levelName(r.Level), job, shorten(message, maxMessage))
-	switch {
-	case h.json:
-		line = jsonLine(levelName(r.Level), job, message)
-	case h.color:
-		line = colored(r.Level, line)
-	}
+	line := h.line(r.Level, job, message)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, err := h.w.Write(line)
 	return err
+}
+
+func (h *logHandler) line(level slog.Level, job, message string) []byte {
+	switch name := levelName(level); {
+	case h.json:
+		return jsonLine(name, job, message)
+	case h.color:
+		return colored(level, textLine(name, job, shorten(message, maxMessage)))
+	default:
+		return textLine(name, job, shorten(message, maxMessage))
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/emulator"
 	"runpodctl-worker/internal/proc"
@@ -85,7 +86,7 @@ func (s *session) run(c *cli.Context) error {
 			return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
 		}
 	}
-	log, err := newLogger(s.Stderr, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
+	log, err := newLogger(s.Stderr, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
 	if err != nil {
 		return err
 	}
@@ -126,6 +127,10 @@ func (s *session) run(c *cli.Context) error {
 	}
 	life, endLife := watchSignals(s.Process, log, drainsFirst)
 	defer endLife()
+	if _, _, err := host.fit.suite(life.fetch, checks.ConfigFrom(s.Lookup), false); err != nil {
+		return err // a file of checks that makes no sense is the caller's mistake, not the machine's
+	}
+	s.relaxGC(workerMemory)
 	switch mode {
 	case modeRealtime:
 		return host.realtime(life)

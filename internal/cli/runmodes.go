@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,11 +20,8 @@ import (
 
 // queue is the worker of a queue-based endpoint.
 func (h *workerHost) queue(l lifecycle) error {
-	if err := h.early(l.fetch); err != nil {
+	if fit, err := h.early(l.fetch); !fit {
 		return err
-	}
-	if l.fetch.Err() != nil {
-		return nil // it was told to stop while the checks ran
 	}
 	reason, err := h.once(l)
 	if reason == worker.Refreshed {
@@ -32,18 +30,20 @@ func (h *workerHost) queue(l lifecycle) error {
 	return workerExit(h.saidUnfit(err))
 }
 
-// early runs the early checks. Programs below learn that they have passed.
-func (h *workerHost) early(ctx context.Context) error {
-	if err := h.fit.early(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return h.unfit(err, nil)
+// early runs the early checks. Programs below learn that they have passed. A worker that was told to stop meanwhile
+// is not fit either, which is no error.
+func (h *workerHost) early(ctx context.Context) (fit bool, err error) {
+	err = h.fit.early(ctx)
+	switch {
+	case ended(ctx):
+		return false, nil
+	case err != nil:
+		return false, h.unfit(err, nil)
 	}
 	if h.fit.passed {
-		h.env = append(h.env[:len(h.env):len(h.env)], config.EarlyChecksDone+"=1")
+		h.env = append(slices.Clip(h.env), config.EarlyChecksDone+"=1")
 	}
-	return nil
+	return true, nil
 }
 
 // saidUnfit passes on what the program's own SDK found, and ended it for.
@@ -78,14 +78,15 @@ func (h *workerHost) realtime(l lifecycle) error {
 
 // supervise is the worker of a load-balanced endpoint: all checks, then the program, which serves its port itself.
 func (h *workerHost) supervise(l lifecycle) error {
-	if err := h.early(l.fetch); err != nil {
+	if fit, err := h.early(l.fetch); !fit {
 		return err
 	}
-	if err := h.fit.start(l.fetch, protocol.Ready{}, nil, true); err != nil && l.fetch.Err() == nil {
-		return h.unfit(err, nil)
-	}
-	if l.fetch.Err() != nil {
+	err := h.fit.start(l.fetch, protocol.Ready{}, nil, true)
+	switch {
+	case ended(l.fetch):
 		return nil
+	case err != nil:
+		return h.unfit(err, nil)
 	}
 	p, err := proc.Start(proc.Options{
 		Args: h.options.spec.args(h.options.python), Env: h.env, Stdout: h.stdout, Stderr: h.stderr,
@@ -93,36 +94,40 @@ func (h *workerHost) supervise(l lifecycle) error {
 	if err != nil {
 		return err
 	}
-	ended, err := h.attend(l, p)
-	if !ended {
-		err = errors.Join(err, h.endProgram(l, p))
-	}
-	return err
+	return errors.Join(h.attend(l, p), h.endProgram(l, p))
 }
 
 // attend waits for the program's probes, then watches it until it ends, its readiness is lost, or the first signal.
-func (h *workerHost) attend(l lifecycle, p *proc.Process) (ended bool, err error) {
+func (h *workerHost) attend(l lifecycle, p *proc.Process) error {
 	ctx, cancel := context.WithCancel(l.fetch)
 	defer cancel()
-	gate := ready.NewGate(h.log, h.options.probes...)
-	lost := make(chan error, 1)
-	go func() { lost <- h.awaitAndWatch(ctx, gate) }()
+	stop := make(chan struct{})
+	go func() {
+		defer close(stop)
+		select {
+		case <-p.Exited():
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err := h.awaitAndWatch(ctx)
+	cancel()
+	<-stop
 	select {
 	case <-p.Exited():
-		cancel()
-		<-lost
-		state := p.State()
-		if state.Code == 0 && state.Signal == 0 && state.Err == nil {
-			h.log.Info("The program ended.")
-			return true, nil
-		}
-		return true, fmt.Errorf("the program ended (%s)", state)
-	case err := <-lost:
-		return false, err
+	default:
+		return err
 	}
+	if state := p.State(); state != (proc.State{}) {
+		return fmt.Errorf("the program ended (%s)", state)
+	}
+	h.log.Info("The program ended.")
+	return nil
 }
 
-func (h *workerHost) awaitAndWatch(ctx context.Context, gate *ready.Gate) error {
+// awaitAndWatch returns when readiness was not reached in time, when it is lost, and, without an error, when ctx ends.
+func (h *workerHost) awaitAndWatch(ctx context.Context) error {
+	gate := ready.NewGate(h.log, h.options.probes...)
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if limit := h.options.readyTimeout; limit > 0 && len(h.options.probes) > 0 {
 		limited, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %s", limit))
@@ -133,7 +138,7 @@ func (h *workerHost) awaitAndWatch(ctx context.Context, gate *ready.Gate) error 
 		h.log.Info("The program is ready.")
 		err = gate.Watch(ctx, func() bool { return false })
 	}
-	if ctx.Err() != nil {
+	if ended(ctx) {
 		return nil
 	}
 	return err

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"log/slog"
-	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 
@@ -24,11 +23,6 @@ const (
 )
 
 const maxWorkers = 256
-
-const (
-	gcPercent     = 400
-	gcMemoryLimit = 1 << 30
-)
 
 const drainsFirst = "the jobs at hand are finished first"
 
@@ -81,7 +75,7 @@ type serveOptions struct {
 }
 
 func (s *session) serve(c *cli.Context) error {
-	log, err := newLogger(s.Stderr, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
+	log, err := newLogger(s.Stderr, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
 	if err != nil {
 		return err
 	}
@@ -159,7 +153,7 @@ func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
 	}
 	life, endLife := watchSignals(s.Process, log, meaning)
 	defer endLife()
-	s.relaxGC()
+	s.relaxGC(queueMemory)
 	local, err := startLocal(o.host, o.port, o.emulator, log)
 	if err != nil {
 		return err
@@ -185,14 +179,4 @@ func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
 		return nil
 	}
 	return s.serveWorkers(o, local.base, life, log)
-}
-
-// relaxGC trades memory for speed: what a queue holds is marked again at every collection, although most of what is
-// allocated meanwhile is short-lived. Near the limit the collector works as hard as ever. GOGC has the last word.
-func (s *session) relaxGC() {
-	if _, set := s.Lookup("GOGC"); set {
-		return
-	}
-	debug.SetGCPercent(gcPercent)
-	debug.SetMemoryLimit(gcMemoryLimit)
 }

@@ -57,7 +57,7 @@ func (s *session) localWorker(o serveOptions, base, endpoint string, log *slog.L
 		stdout: s.Stdout, stderr: s.Stderr, log: log, secrets: s.secrets,
 		ready: func(ready protocol.Ready) {
 			if len(ready.Checks) > 0 {
-				log.Info(fmt.Sprintf("%d fitness check(s) registered, which only `run` runs: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))
+				log.Info(fmt.Sprintf("%d fitness check(s) registered; `run` and `doctor --handler` run them, `serve` does not: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))
 			}
 		},
 	}

@@ -25,7 +25,7 @@ func builtinChecks(cfg checks.Config, driver *gpu.Driver, target string) []check
 }
 
 // newSuite joins the built-in checks with those of a checks file, which may be empty.
-func newSuite(cfg checks.Config, driver *gpu.Driver, target, file string) (*checks.Suite, error) {
+func newSuite(ctx context.Context, cfg checks.Config, driver *gpu.Driver, target, file string) (*checks.Suite, error) {
 	suite := new(checks.Suite)
 	builtin := builtinChecks(cfg, driver, target)
 	if err := suite.Add(builtin...); err != nil {
@@ -38,7 +38,7 @@ func newSuite(cfg checks.Config, driver *gpu.Driver, target, file string) (*chec
 	for i, c := range builtin {
 		taken[i] = c.ID
 	}
-	own, err := declared.Load(file, declared.Deps{Lookup: cfg.Lookup, GPUs: gpus(driver), Taken: taken})
+	own, err := declared.Load(ctx, file, declared.Deps{Lookup: cfg.Lookup, GPUs: gpus(driver), Taken: taken})
 	if err != nil {
 		return nil, usagef("--%s: %w", flagChecks, err)
 	}

@@ -58,8 +58,8 @@ func (s *session) testJob(c *cli.Context, local emulator.Options) error {
 		return err
 	}
 
-	view := newLiveView(s.Stderr, s.lively(c))
-	log, err := newLogger(view, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c))
+	view := newLiveView(s.Stderr, s.lively(c, s.Stderr))
+	log, err := newLogger(view, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
 	if err != nil {
 		view.Close()
 		return err
@@ -214,11 +214,11 @@ func (s *session) printResult(r testResult, want json.RawMessage) error {
 	return nil
 }
 
-// lively tells whether stderr is a screen for colours and a spinner.
-func (s *session) lively(c *cli.Context) bool {
+// lively tells whether w is a screen for colours and a spinner.
+func (s *session) lively(c *cli.Context, w io.Writer) bool {
 	noColor, _ := s.Lookup(config.NoColor)
 	kind, _ := s.Lookup("TERM")
-	return isTerminal(s.Stderr) && !c.Bool(flagNoColor) && noColor == "" && kind != "dumb"
+	return isTerminal(w) && !c.Bool(flagNoColor) && noColor == "" && kind != "dumb"
 }
 
 func isTerminal(w io.Writer) bool {

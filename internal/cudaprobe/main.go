@@ -5,11 +5,8 @@ package cudaprobe
 import (
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"runpodctl-worker/internal/checks/gpu/wire"
 )
@@ -40,28 +37,16 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %v; see --help\n", program, err)
 		return exitUsage
 	}
-	pipe, err := reportPipe()
+	pipe, err := wire.OpenReport()
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: %v; this program is started by runpodctl-worker\n", program, err)
+		fmt.Fprintf(stderr, "%s: %v\n", program, err)
 		return exitUsage
 	}
-	s := &session{report: &report{to: pipe}}
+	s := &session{report: report{pipe}}
 	run(s)
-	if err := s.report.end(); err != nil {
+	if err := s.report.End(); err != nil {
 		fmt.Fprintf(stderr, "%s: report: %v\n", program, err)
 		return exitFailed
 	}
 	return 0
-}
-
-// reportPipe is the descriptor to report on, which the driver's own helpers must not inherit: a parent would wait for
-// them.
-func reportPipe() (*os.File, error) {
-	flags, err := unix.FcntlInt(wire.ReportFD, unix.F_GETFD, 0)
-	// What a process is given is never close-on-exec; a descriptor that is belongs to the Go runtime.
-	if err != nil || flags&unix.FD_CLOEXEC != 0 {
-		return nil, fmt.Errorf("nobody reads descriptor %d", wire.ReportFD)
-	}
-	unix.CloseOnExec(wire.ReportFD)
-	return os.NewFile(wire.ReportFD, "report"), nil
 }

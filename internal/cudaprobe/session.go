@@ -11,7 +11,7 @@ import (
 // session is the driver at work, and who is told of it. A step that fails ends it: nothing is freed then, since a broken
 // driver may hang over that too, and the end of the process frees all.
 type session struct {
-	report *report
+	report report
 	driver *cuda.Driver
 }
 

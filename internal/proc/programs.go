@@ -1,6 +1,8 @@
 package proc
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -40,6 +42,13 @@ func (t *table) reaped(p *Process) {
 	if t.running[p.Pid()] == p {
 		delete(t.running, p.Pid())
 	}
+}
+
+// all are the programs that run.
+func (t *table) all() []*Process {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Values(t.running))
 }
 
 func (t *table) adopt(yes bool) {

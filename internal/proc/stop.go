@@ -102,3 +102,14 @@ func (p *Process) groupGone() bool {
 	p.empty = p.empty || !groupAlive(p.Pid())
 	return p.empty
 }
+
+// KillAll kills all programs that run, and who left their groups, without waiting for their end.
+func KillAll() {
+	for _, p := range programs.all() {
+		outside := p.look()
+		_ = p.Signal(unix.SIGKILL) // what cannot be killed cannot be helped
+		for _, id := range outside {
+			_ = unix.Kill(id.pid, unix.SIGKILL)
+		}
+	}
+}

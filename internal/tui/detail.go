@@ -35,7 +35,7 @@ func (s *screen) detailPane(w, h int) []string {
 // detailLines are all that is known of the selected line.
 func (s *screen) detailLines(w int) []string {
 	l := s.board.find(s.selected)
-	if l == nil || w < 1 {
+	if l == nil || !s.matches(l) || w < 1 {
 		return nil
 	}
 	sign, time := s.signOf(l)

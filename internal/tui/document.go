@@ -17,9 +17,9 @@ type Document struct {
 
 func (d Document) heading() string { return cleanLine(d.Title + " " + d.Version) }
 
-// OK tells whether the box is fit for a worker.
+// OK tells whether the box is known to be fit for a worker.
 func (d Document) OK() bool {
-	return len(d.Report.Fatal()) == 0 && (!d.Strict || len(d.Report.Warnings()) == 0)
+	return d.Report.OK(d.Strict)
 }
 
 // Text is the document for people, without colour: the lines that Plain writes.
@@ -27,7 +27,7 @@ func (d Document) Text() string { return d.text(0, false) }
 
 func (d Document) text(width int, color bool) string {
 	var text strings.Builder
-	o := PlainOptions{Title: d.heading(), Host: d.Host, Width: width, Color: color}
+	o := PlainOptions{Title: d.heading(), Host: d.Host, Width: width, Color: color, Strict: d.Strict}
 	for _, row := range d.Report.Rows {
 		o.Steps = append(o.Steps, row.Step)
 	}

@@ -28,6 +28,8 @@ func TestDocument_OK(t *testing.T) {
 			require.Equal(t, tt.ok, d.OK())
 			d.Strict = true
 			require.Equal(t, tt.strict, d.OK())
+			d.Strict, d.Report.Interrupted = false, true
+			require.False(t, d.OK(), "nobody knows yet")
 		})
 	}
 }

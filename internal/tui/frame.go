@@ -32,7 +32,7 @@ func (s *screen) progress() string {
 	case !s.next.IsZero():
 		return fmt.Sprintf("again in %d s", int(math.Ceil(s.next.Sub(s.clock()).Seconds())))
 	}
-	return "in " + seconds(s.board.took)
+	return s.look.verdict(s.document().Report, s.options.Document.Strict) + " in " + seconds(s.board.took)
 }
 
 func (s *screen) spin() string {

@@ -153,7 +153,7 @@ const farAway = 1 << 20
 func (s *screen) runSelected() {
 	l := s.board.find(s.selected)
 	switch {
-	case l == nil:
+	case l == nil, !s.matches(l):
 	case s.leaving:
 	case l.stage == running:
 		s.tell(cleanLine(l.step.Title) + " is running")

@@ -112,6 +112,19 @@ func TestKeys_Filter(t *testing.T) {
 	}
 }
 
+// A line that the filter hides is neither shown as the selected one nor run.
+func TestKeys_NothingToShow(t *testing.T) {
+	r := ended(Options{})
+	r.resize(200, 60)
+	r.press("/", "q", "enter")
+	require.Contains(t, r.View(), "nothing to show")
+	require.Empty(t, r.detailLines(80))
+	r.press("r")
+	require.False(t, r.busy)
+	r.press("esc")
+	require.NotEmpty(t, r.detailLines(80))
+}
+
 func TestKeys_Leave(t *testing.T) {
 	for name, tt := range map[string]struct {
 		running     bool

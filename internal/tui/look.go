@@ -52,6 +52,17 @@ func newLook(color bool) look {
 	}
 }
 
+// verdict is what a report comes to, in a word.
+func (l look) verdict(r checks.Report, strict bool) string {
+	switch {
+	case r.Interrupted:
+		return l.strong.Render("interrupted")
+	case r.OK(strict):
+		return l.status[checks.Pass].style.Render("fit")
+	}
+	return l.status[checks.Fail].style.Render("unfit")
+}
+
 // text is symbol and word, in one width for all.
 func (s sign) text() string { return s.style.Render(s.symbol + " " + pad(s.word, wordWidth)) }
 

@@ -17,6 +17,8 @@ type PlainOptions struct {
 	Steps []checks.Step // what will run, so that the columns are wide enough from the start
 	Width int           // of the terminal, to break lines between words; 0: lines are not broken
 	Color bool
+
+	Strict bool // warnings make the box unfit as well
 }
 
 const (
@@ -28,12 +30,12 @@ const (
 // Plain returns a renderer that writes one line for each check as it ends, for terminals without a screen, for logs and
 // for pipes.
 func Plain(w io.Writer, o PlainOptions) func(checks.Event) {
-	p := &plain{w: w, look: newLook(o.Color), idWidth: minIDWidth, width: o.Width}
+	p := &plain{w: w, look: newLook(o.Color), idWidth: minIDWidth, width: o.Width, strict: o.Strict}
 	if o.Width < minWidth {
 		p.width = 0
 	}
 	for _, s := range o.Steps {
-		p.idWidth = min(maxIDWidth, max(p.idWidth, ansi.StringWidth(cleanLine(s.ID))))
+		p.fit(s.ID)
 	}
 	if o.Title != "" {
 		fmt.Fprintln(w, p.look.strong.Render(cleanLine(o.Title)))
@@ -50,15 +52,25 @@ type plain struct {
 	idWidth int
 	width   int
 	phase   checks.Phase // whose heading was written last
+	strict  bool
+}
+
+// fit makes the column of ids wide enough for one more.
+func (p *plain) fit(id string) {
+	p.idWidth = min(maxIDWidth, max(p.idWidth, ansi.StringWidth(cleanLine(id))))
 }
 
 func (p *plain) event(e checks.Event) {
 	switch e := e.(type) {
 	case checks.Finished:
 		fmt.Fprint(p.w, p.row(e.Row)) // in one piece: something else may be written to the same terminal
+	case checks.Found:
+		for _, s := range e.Steps {
+			p.fit(s.ID)
+		}
 	case checks.Ended:
 		p.phase = 0
-		fmt.Fprintf(p.w, "\n%s in %s\n", counted(e.Report), seconds(e.Report.Took))
+		fmt.Fprintf(p.w, "\n%s: %s in %s\n", p.look.verdict(e.Report, p.strict), counted(e.Report), seconds(e.Report.Took))
 	}
 }
 

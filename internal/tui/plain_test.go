@@ -101,3 +101,18 @@ func TestSeconds(t *testing.T) {
 		require.Equal(t, want, seconds(d))
 	}
 }
+
+func TestPlain_WhatIsFoundStandsInColumns(t *testing.T) {
+	step := func(id string) checks.Step { return checks.Step{Check: checks.Check{ID: id}, In: checks.Start} }
+	finder, found := step("handler"), []checks.Step{step("yours.good"), step("yours.other_one")}
+	var text strings.Builder
+	event := Plain(&text, PlainOptions{Steps: []checks.Step{finder}})
+	event(checks.Finished{Row: checks.Row{Step: finder}})
+	event(checks.Found{After: finder.Key(), Steps: found})
+	for _, s := range found {
+		event(checks.Finished{Row: checks.Row{Step: s, Result: checks.Result{Summary: "passed"}}})
+	}
+	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
+	require.Len(t, lines, 4)
+	require.Equal(t, strings.Index(lines[2], "passed"), strings.Index(lines[3], "passed"))
+}

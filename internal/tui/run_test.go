@@ -70,10 +70,10 @@ func TestRun_Ends(t *testing.T) {
 			"fit", "1 passed", func(x *terminal) { _ = x.cmd.Process.Signal(syscall.SIGTERM) }, 130, "end: interrupted",
 		},
 		"q while a check hangs": {
-			"hangs", "1 of 2", func(x *terminal) { x.press("q") }, 130, "not finished: interrupted",
+			"hangs", "1 of 2", func(x *terminal) { x.press("q") }, 130, "end: interrupted",
 		},
 		"Ctrl-C while a check hangs": {
-			"hangs", "1 of 2", func(x *terminal) { x.press("\x03") }, 130, "not finished: interrupted",
+			"hangs", "1 of 2", func(x *terminal) { x.press("\x03") }, 130, "end: interrupted",
 		},
 		"SIGTERM while a check hangs": {
 			"hangs", "1 of 2", func(x *terminal) { _ = x.cmd.Process.Signal(syscall.SIGTERM) }, 130, "end: interrupted",
@@ -141,7 +141,7 @@ func TestRun_TellsHowItWasLeft(t *testing.T) {
 			require.Equal(t, "enough", got.report.Rows[0].Result.Summary)
 			require.NotZero(t, got.report.Began)
 			if tt.hangs {
-				require.Equal(t, "not finished: interrupted", got.report.Rows[1].Result.Summary)
+				require.Equal(t, "interrupted", got.report.Rows[1].Result.Summary)
 			}
 		})
 	}

@@ -50,7 +50,7 @@ func (s *screen) startWished() {
 
 func (s *screen) start(steps []checks.Step) {
 	s.board.expect(steps)
-	s.busy, s.ran, s.next = true, true, time.Time{}
+	s.busy, s.ran, s.next, s.hint = true, true, time.Time{}, ""
 	s.begin(steps)
 }
 

@@ -116,6 +116,7 @@ func (s *screen) tell(hint string) {
 func (s *screen) document() Document {
 	d := s.options.Document
 	d.Report = s.board.report()
+	d.Report.Interrupted = s.busy || s.interrupted
 	if s.busy && s.whole {
 		d.Report.Took = s.clock().Sub(d.Report.Began)
 	}

@@ -65,7 +65,7 @@ func (w *Worker) start(jobs []protocol.Job) (started int) {
 			continue
 		}
 		started++
-		w.tasks.Go(t.run)
+		w.launch(t)
 	}
 	return started
 }

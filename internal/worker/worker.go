@@ -26,6 +26,7 @@ type Worker struct {
 	said        recent // messages
 	refused     recent // jobs whose results the platform did not want
 	noStream    sync.Once
+	next        chan *task // to whoever has run one
 
 	fetching   context.Context // no job is taken after its end
 	endFetch   context.CancelCauseFunc
@@ -46,6 +47,7 @@ func New(cfg Config, factory func() Handler, platform Platform) *Worker {
 		log:      cfg.Log,
 		clock:    newClock(time.Now),
 		ledger:   newLedger(cfg.Concurrency),
+		next:     make(chan *task),
 	}
 	w.concurrency.Store(int64(cfg.Concurrency))
 	return w

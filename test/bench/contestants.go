@@ -29,6 +29,14 @@ func (b *bench) sdk(r *referee, file string, concurrency int) (*process, error) 
 	return b.start(env, b.python, "-u", handler(file))
 }
 
+// behind starts the official worker behind ours, which checks the machine first.
+func (b *bench) behind(flags ...string) launch {
+	return func(r *referee, file string, _ int) (*process, error) {
+		args := append([]string{b.bin, "run"}, flags...)
+		return b.start(r.checked(), append(args, "--", b.python, "-u", handler(file))...)
+	}
+}
+
 // launch starts one of the contestants for a referee.
 type launch func(r *referee, file string, concurrency int) (*process, error)
 

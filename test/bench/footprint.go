@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -59,8 +60,32 @@ func (b *bench) help() ([]comparison, error) {
 		}
 	}
 	wall := ratio
-	wall.bound, wall.absolute = atMost(30), true
+	wall.bound, wall.judged = atMost(30), byOurs
 	return []comparison{ratio, wall}, nil
+}
+
+// size is the released binary, with both GPU helpers inside.
+func (b *bench) size() ([]comparison, error) {
+	empty, err := b.build("emptycli")
+	if err != nil {
+		return nil, err
+	}
+	released := filepath.Join(b.dir, "released")
+	if out, err := exec.Command("make", "release-build", "BIN="+released).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("make release-build: %w: %s", err, out)
+	}
+	c := comparison{what: "released binary, GPU helpers inside", unit: "MB", rival: "empty program, same flag library", bound: atMost(30), judged: byOurs}
+	for _, side := range []struct {
+		path string
+		into *samples
+	}{{released, &c.ours}, {empty, &c.theirs}} {
+		info, err := os.Stat(side.path)
+		if err != nil {
+			return nil, err
+		}
+		*side.into = append(*side.into, float64(info.Size())/1e6)
+	}
+	return []comparison{c}, nil
 }
 
 // build makes one of the programs under testdata that we compare with.

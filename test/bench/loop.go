@@ -4,15 +4,26 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
 	"time"
 )
 
+// fromEnv stands for the server that the environment names, as it does for any worker.
+const fromEnv = "env"
+
 // bareLoop is the least that a worker can do: take a job, post a result, in as many goroutines as wanted.
 // It runs in a process of its own, as the workers do that it is compared with.
 func bareLoop(base string, concurrency int) error {
+	if base == fromEnv {
+		u, err := url.Parse(os.Getenv("RUNPOD_WEBHOOK_GET_JOB"))
+		if err != nil {
+			return err
+		}
+		base = u.Scheme + "://" + u.Host
+	}
 	client := &http.Client{
 		Timeout:   time.Minute,
 		Transport: &http.Transport{MaxIdleConns: 2 * concurrency, MaxIdleConnsPerHost: 2 * concurrency},
@@ -31,8 +42,8 @@ func bareLoop(base string, concurrency int) error {
 }
 
 func takeAndDone(client *http.Client, base string) error {
-	job, err := answer(client.Get(base + "/v2/ep/job-take/w1?gpu=none&job_in_progress=0"))
-	if err != nil {
+	job, err := call(client, http.MethodGet, base+"/v2/ep/job-take/w1?gpu=none&job_in_progress=0", "")
+	if err != nil || job == "" { // a poll that was held for nothing
 		return err
 	}
 	id, ok := strings.CutPrefix(job, `{"id":"`)
@@ -40,12 +51,17 @@ func takeAndDone(client *http.Client, base string) error {
 		return fmt.Errorf("no job: %s", job)
 	}
 	id, _, _ = strings.Cut(id, `"`)
-	_, err = answer(client.Post(base+"/v2/ep/job-done/w1/"+id+"?gpu=none&isStream=false",
-		"application/x-www-form-urlencoded", strings.NewReader(`{"output":1}`)))
+	_, err = call(client, http.MethodPost, base+"/v2/ep/job-done/w1/"+id+"?gpu=none&isStream=false", `{"output":1}`)
 	return err
 }
 
-func answer(resp *http.Response, err error) (string, error) {
+func call(client *http.Client, method, url, content string) (string, error) {
+	req, err := http.NewRequest(method, url, strings.NewReader(content))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", os.Getenv("RUNPOD_AI_API_KEY"))
+	resp, err := client.Do(req)
 	if err != nil {
 		return "", err
 	}

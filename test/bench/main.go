@@ -34,11 +34,19 @@ type section struct {
 
 var sections = []section{
 	{"startup", (*bench).startup},
+	{"boot", (*bench).boot},
 	{"throughput", (*bench).throughput},
 	{"added", (*bench).added},
 	{"busy", (*bench).busy},
+	{"gateway", (*bench).gateway},
+	{"heartbeat", (*bench).heartbeat},
+	{"refused", (*bench).refused},
+	{"stop", (*bench).stop},
+	{"early", (*bench).early},
+	{"doctor", (*bench).doctor},
 	{"memory", (*bench).memory},
 	{"help", (*bench).help},
+	{"size", (*bench).size},
 	{"runsync", (*bench).runSync},
 	{"api", (*bench).api},
 	{"queue", (*bench).queue},
@@ -59,7 +67,7 @@ func run() error {
 	bin := flag.String("bin", "bin/runpodctl-worker", "the binary to measure")
 	reps := flag.Int("reps", 3, "repetitions of what takes seconds; what takes less is repeated more often")
 	only := flag.String("only", strings.Join(names, ","), "sections to measure")
-	loopAt := flag.String("bare-loop", "", "internal: run the bare loop against this server")
+	loopAt := flag.String("bare-loop", "", "internal: run the bare loop against this server, or \""+fromEnv+"\": the worker's")
 	concurrency := flag.Int("concurrency", 1, "internal: of the bare loop")
 	flag.Parse()
 	if *loopAt != "" {

@@ -39,13 +39,17 @@ func (b *bench) start(env []string, args ...string) (*process, error) {
 
 // stop kills the process and all below it.
 func (p *process) stop() {
-	proctree.Kill(p.cmd.Process.Pid)
-	_ = p.cmd.Wait() // killed, so it is no success
+	if p.cmd.ProcessState == nil { // it runs, or nobody has waited for it
+		proctree.Kill(p.cmd.Process.Pid)
+		_ = p.cmd.Wait() // killed, so it is no success
+	}
 	_ = p.log.Close()
 }
 
+func (p *process) output() ([]byte, error) { return os.ReadFile(p.log.Name()) }
+
 func (p *process) tail() string {
-	raw, err := os.ReadFile(p.log.Name())
+	raw, err := p.output()
 	if err != nil {
 		return err.Error()
 	}
@@ -69,7 +73,7 @@ func (p *process) url() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	for ctx.Err() == nil {
-		raw, err := os.ReadFile(p.log.Name())
+		raw, err := p.output()
 		if err != nil {
 			return "", err
 		}

@@ -21,16 +21,22 @@ type referee struct {
 	pause time.Duration // before a take is answered, so that the worker is idle when the job comes
 	limit int64         // jobs in all, 0 = without end
 	input string        // of every job, JSON
+	hold  time.Duration // how long a poll is held that has nothing to say
+
+	refusal int      // what every take is answered with at once, 0 = with a job
+	more    []string // of the workers' environment
 
 	http  *httptest.Server
 	quit  chan struct{}
-	taken atomic.Int64
+	takes atomic.Int64 // calls
+	taken atomic.Int64 // jobs
 	done  atomic.Int64
 	first chan struct{} // closed at the first take
 
 	once  sync.Once
 	mu    sync.Mutex
 	trace map[string]*trip // only with a limit: without one there are too many
+	pings []int64          // when they came, by the same clock
 }
 
 // trip is one job's way, in nanoseconds of the clock that all processes share.
@@ -38,15 +44,15 @@ type trip struct{ taken, called, back, posted int64 }
 
 func newReferee(input string, limit int64, pause time.Duration) *referee {
 	r := &referee{
-		input: input, limit: limit, pause: pause,
+		input: input, limit: limit, pause: pause, hold: 10 * time.Second,
 		quit: make(chan struct{}), first: make(chan struct{}), trace: map[string]*trip{},
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v2/ep/job-take/", r.take)
 	mux.HandleFunc("/v2/ep/job-take-batch/", r.take)
 	mux.HandleFunc("/v2/ep/job-done/", r.result)
-	mux.HandleFunc("/v2/ep/job-stop/", r.hold)
-	mux.HandleFunc("/v2/ep/ping/", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/v2/ep/job-stop/", r.wait)
+	mux.HandleFunc("/v2/ep/ping/", r.ping)
 	r.http = httptest.NewServer(mux)
 	return r
 }
@@ -57,21 +63,30 @@ func (r *referee) close() {
 	r.http.Close()
 }
 
+// env is the environment of a worker without its checks of the machine, since those of the SDK ask the network.
 func (r *referee) env() []string {
+	return append(r.checked(), "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true", "RUNPOD_SKIP_GPU_CHECK=true")
+}
+
+// checked is the environment of a worker that checks the machine first.
+func (r *referee) checked() []string {
 	base := r.http.URL + "/v2/ep/"
-	return []string{
+	return append([]string{
 		"RUNPOD_WEBHOOK_GET_JOB=" + base + "job-take/$ID?gpu=none",
 		"RUNPOD_WEBHOOK_POST_OUTPUT=" + base + "job-done/$RUNPOD_POD_ID/$ID?gpu=none",
 		"RUNPOD_WEBHOOK_POST_STREAM=" + base + "job-stream/$RUNPOD_POD_ID/$ID?gpu=none",
 		"RUNPOD_WEBHOOK_PING=" + base + "ping/$RUNPOD_POD_ID?gpu=none",
 		"RUNPOD_AI_API_KEY=any", "RUNPOD_ENDPOINT_ID=ep", "RUNPOD_POD_ID=w1",
-		// Both sides without their checks of the machine, which ask the network.
-		"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=true", "RUNPOD_SKIP_GPU_CHECK=true",
-	}
+	}, r.more...)
 }
 
 func (r *referee) take(w http.ResponseWriter, req *http.Request) {
 	r.once.Do(func() { close(r.first) })
+	r.takes.Add(1)
+	if r.refusal != 0 {
+		w.WriteHeader(r.refusal)
+		return
+	}
 	batch := strings.Contains(req.URL.Path, "/job-take-batch/")
 	n := 1
 	if size, err := strconv.Atoi(req.URL.Query().Get("batch_size")); err == nil && batch {
@@ -90,7 +105,7 @@ func (r *referee) take(w http.ResponseWriter, req *http.Request) {
 		r.note(fmt.Sprint("j", id), func(t *trip) { t.taken = monotonic() })
 	}
 	if len(jobs) == 0 {
-		r.hold(w, req)
+		r.wait(w, req)
 		return
 	}
 	answer := jobs[0]
@@ -146,10 +161,26 @@ func (r *referee) trips() []trip {
 	return trips
 }
 
-// hold keeps a poll open that has nothing to say.
-func (r *referee) hold(w http.ResponseWriter, req *http.Request) {
+// awaitAll waits until all jobs are done.
+func (r *referee) awaitAll(p *process) error {
+	for end := time.Now().Add(patience); r.done.Load() < r.limit; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("%d of %d jobs done: %s", r.done.Load(), r.limit, p.tail())
+		}
+	}
+	return nil
+}
+
+func (r *referee) ping(http.ResponseWriter, *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pings = append(r.pings, monotonic())
+}
+
+// wait keeps a poll open that has nothing to say.
+func (r *referee) wait(w http.ResponseWriter, req *http.Request) {
 	select {
-	case <-time.After(10 * time.Second):
+	case <-time.After(r.hold):
 		w.WriteHeader(http.StatusNoContent)
 	case <-req.Context().Done():
 	case <-r.quit:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -70,45 +71,73 @@ func (b bound) text() string {
 	return sign + number(b.value)
 }
 
+// judged is what the bound of a comparison is on.
+type judged int
+
+const (
+	byRatio  judged = iota // ours over theirs
+	byExcess               // ours less theirs
+	byOurs                 // our own figure
+	byNobody               // there is no bound: the line is for information
+)
+
 // comparison is one line of the table.
 type comparison struct {
 	what, unit   string
 	ours, theirs samples
-	rival        string // whom theirs belongs to
-	bound        bound  // on the ratio, or
-	absolute     bool   // on our own figure
+	rival        string // whom theirs belongs to, if there are any
+	bound        bound
+	judged       judged
 }
 
-// ratios are ours over theirs, pair by pair where both were measured in turns.
+// ratios are ours over theirs.
 func (c comparison) ratios() samples {
+	return c.pairs(func(ours, theirs float64) float64 { return ours / theirs })
+}
+
+// excess is ours less theirs.
+func (c comparison) excess() samples {
+	return c.pairs(func(ours, theirs float64) float64 { return ours - theirs })
+}
+
+// pairs compares pair by pair where both were measured in turns.
+func (c comparison) pairs(compare func(ours, theirs float64) float64) samples {
 	if len(c.theirs) == 0 {
 		return nil
 	}
 	if len(c.ours) != len(c.theirs) {
-		return samples{c.ours.median() / c.theirs.median()}
+		return samples{compare(c.ours.median(), c.theirs.median())}
 	}
-	ratios := make(samples, len(c.ours))
+	compared := make(samples, len(c.ours))
 	for i := range c.ours {
-		ratios[i] = c.ours[i] / c.theirs[i]
+		compared[i] = compare(c.ours[i], c.theirs[i])
 	}
-	return ratios
+	return compared
 }
 
 func (c comparison) write(w io.Writer) {
-	judged := c.ratios()
-	if c.absolute {
-		judged = c.ours
-	}
-	verdict := "**no**"
-	if c.bound.holds(judged.median()) {
-		verdict = "yes"
-	}
-	held := "ratio " + c.bound.text()
-	if c.absolute {
-		held = c.bound.text() + " " + c.unit
-	}
-	cells := []string{c.what, c.unit, c.ours.text(), c.theirs.text(), c.rival, c.ratios().text(), held, verdict}
+	held, verdict := c.verdict()
+	cells := []string{c.what, c.unit, c.ours.text(), c.theirs.text(), cmp.Or(c.rival, "–"), c.ratios().text(), held, verdict}
 	fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// verdict says what the bound is and whether it holds.
+func (c comparison) verdict() (held, verdict string) {
+	var value float64
+	switch c.judged {
+	case byRatio:
+		held, value = "ratio "+c.bound.text(), c.ratios().median()
+	case byExcess:
+		held, value = fmt.Sprintf("%s %s more", c.bound.text(), c.unit), c.excess().median()
+	case byOurs:
+		held, value = c.bound.text()+" "+c.unit, c.ours.median()
+	case byNobody:
+		return "–", "–"
+	}
+	if !c.bound.holds(value) {
+		return held, "**no**"
+	}
+	return held, "yes"
 }
 
 func writeHead(w io.Writer) {

@@ -1,6 +1,8 @@
-"""Ends well only if as many jobs as asked run at the same time."""
+"""Ends well only if as many jobs as asked run at the same time. CONCURRENCY_MODIFIER is for workers that are told how many
+jobs to run by the handler alone."""
 
 import asyncio
+import os
 import pathlib
 
 import runpod
@@ -19,4 +21,8 @@ async def handler(job):
 
 
 if __name__ == "__main__":
-    runpod.serverless.start({"handler": handler})
+    config = {"handler": handler}
+    if "CONCURRENCY_MODIFIER" in os.environ:
+        wanted = int(os.environ["CONCURRENCY_MODIFIER"])
+        config["concurrency_modifier"] = lambda _current: wanted
+    runpod.serverless.start(config)

@@ -4,6 +4,7 @@ package declared
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -27,9 +28,12 @@ type Deps struct {
 	Taken  []string                                 // ids that the file must not use: the builtin ones
 }
 
+// maxFile is the largest file of checks that is read.
+const maxFile = 1 << 20
+
 // Load reads a file of checks. Its error is one line with the file and the place in it.
-func Load(path string, deps Deps) ([]checks.Check, error) {
-	text, err := os.ReadFile(path)
+func Load(ctx context.Context, path string, deps Deps) ([]checks.Check, error) {
+	text, err := read(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -38,6 +42,34 @@ func Load(path string, deps Deps) ([]checks.Check, error) {
 		return nil, fmt.Errorf("%s%w", path, err)
 	}
 	return list, nil
+}
+
+// read reads a file. One that never ends, or has nothing to say, as a pipe may, is left behind when ctx ends.
+func read(ctx context.Context, path string) ([]byte, error) {
+	type answer struct {
+		text []byte
+		err  error
+	}
+	read := make(chan answer, 1)
+	go func() {
+		f, err := os.Open(path)
+		if err != nil {
+			read <- answer{err: err}
+			return
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+		if err == nil && len(text) > maxFile {
+			err = fmt.Errorf("%s: larger than %d bytes", path, maxFile)
+		}
+		read <- answer{text, err}
+	}()
+	select {
+	case a := <-read:
+		return a.text, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // kind is what an entry proves.
@@ -121,6 +153,14 @@ func laneOf(k kind) string {
 func idOf(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return strings.Join(words, "_")
+}
+
+// allOf says that as many things as were asked for are as they should be.
+func allOf(n int, how string) string {
+	if n == 1 {
+		return "it is " + how
+	}
+	return fmt.Sprintf("all %d are %s", n, how)
 }
 
 // failed is the result of a check that found problems; it passed where there are none.

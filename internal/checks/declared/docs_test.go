@@ -13,7 +13,7 @@ func TestDocs_TheExampleLoads(t *testing.T) {
 	require.NoError(t, err)
 	example := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(page)
 	require.NotNil(t, example)
-	list, err := Load(write(t, string(example[1])), Deps{})
+	list, err := Load(t.Context(), write(t, string(example[1])), Deps{})
 	require.NoError(t, err)
 	require.Len(t, list, 6, "one of each kind")
 	require.Equal(t, "model_files", list[0].ID)

@@ -23,6 +23,9 @@ type pattern struct{ *regexp.Regexp }
 
 // UnmarshalYAML implements yaml.Unmarshaler.
 func (p *pattern) UnmarshalYAML(node *yaml.Node) (err error) {
+	if node.Kind != yaml.ScalarNode { // [0-9] is a list, and would match anything
+		return at(node, "matches: want a regular expression as one text; put it in quotes")
+	}
 	if p.Regexp, err = regexp.Compile(node.Value); err != nil {
 		return at(node, "matches: %w", err)
 	}
@@ -56,5 +59,5 @@ func (l envList) run(_ context.Context, deps Deps) checks.Result {
 			problems = append(problems, fmt.Sprintf("%s does not match %s", v.Name, v.Matches))
 		}
 	}
-	return failed(problems, "Set the variables in the image, or in the endpoint's or pod's environment.", fmt.Sprintf("all %d set", len(l)))
+	return failed(problems, "Set the variables in the image, or in the endpoint's or pod's environment.", allOf(len(l), "set"))
 }

@@ -2,12 +2,12 @@ package declared
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -18,8 +18,8 @@ import (
 const (
 	// keptOutput is how much of a command's output is kept: its end, which says why it failed.
 	keptOutput = 8 << 10
-	// leftGrace is how long what a command left running may take to end.
-	leftGrace = 200 * time.Millisecond
+	// markName is a variable by which a command's descendants are found, also those that left its process group.
+	markName = "RUNPODCTL_WORKER_CHECK"
 	// shownLine is how much of its last line goes into the summary.
 	shownLine = 200
 )
@@ -45,24 +45,17 @@ func (c *command) UnmarshalYAML(node *yaml.Node) (err error) {
 
 func (c command) run(ctx context.Context, _ Deps) checks.Result {
 	var out, errs tail
-	p, err := proc.Start(proc.Options{Args: c, Stdout: &out, Stderr: io.MultiWriter(&errs, &out)})
+	mark := markName + "=" + rand.Text()
+	p, err := proc.Start(proc.Options{
+		Args: c, Env: append(os.Environ(), mark), Mark: mark, Stdout: &out, Stderr: io.MultiWriter(&errs, &out),
+	})
 	if err != nil {
 		return c.failed(err.Error(), "")
 	}
-	select {
-	case <-p.Exited():
-	case <-ctx.Done():
+	if err := p.Finish(ctx); err != nil {
+		return c.failed(err.Error(), out.String())
 	}
-	overdue := ctx.Err() != nil
-	grace, cancel := context.WithTimeout(ctx, leftGrace)
-	defer cancel()
-	stopErr := p.Stop(grace)
-	switch {
-	case overdue:
-		return c.failed(errors.Join(context.Cause(ctx), stopErr).Error(), out.String())
-	case stopErr != nil:
-		return c.failed(stopErr.Error(), out.String())
-	case p.State() != proc.State{}:
+	if p.State() != (proc.State{}) {
 		return c.failed(p.State().String()+lastLine(&errs, &out), out.String())
 	}
 	return checks.Result{Summary: "exit code 0" + lastLine(&errs, &out), Output: out.String()}

@@ -3,6 +3,7 @@ package declared
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -81,9 +82,36 @@ func TestExec_WhatItLeavesRunningEnds(t *testing.T) {
 	require.False(t, proc.Alive(pidIn(t, pids)))
 }
 
+// A daemon leaves the process group of the command, and its parent is gone before anybody looks.
+func TestExec_DaemonsEndToo(t *testing.T) {
+	const daemon = `(setsid sh -c 'echo $$ > "$0"; exec sleep 1000' %s >/dev/null 2>&1 &); while ! [ -s %s ]; do sleep 0.01; done`
+	for name, tt := range map[string]struct {
+		then, problem string
+	}{
+		"what it leaves running": {"", ""},
+		"at its limit":           {"; sleep 1000", "no answer within 2s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pids := filepath.Join(t.TempDir(), "pid")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			done := make(chan checks.Result)
+			go func() {
+				done <- command{"sh", "-c", fmt.Sprintf(daemon, pids, pids) + tt.then}.run(ctx, withEnv())
+			}()
+			pid := pidIn(t, pids)
+			if tt.problem != "" {
+				cancel(errors.New(tt.problem))
+			}
+			requireResult(t, <-done, tt.problem)
+			cancel(nil)
+			require.Eventually(t, func() bool { return !proc.Alive(pid) }, 5*time.Second, 5*time.Millisecond)
+		})
+	}
+}
+
 func TestExec_Interrupted(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pid")
-	list, err := Load(write(t, "checks:\n  - {name: it, exec: 'echo $$ > "+pids+"; sleep 1000'}\n"), withEnv())
+	list, err := Load(t.Context(), write(t, "checks:\n  - {name: it, exec: 'echo $$ > "+pids+"; sleep 1000'}\n"), withEnv())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan checks.Report)

@@ -33,7 +33,7 @@ func (l *fileList) UnmarshalYAML(node *yaml.Node) (err error) {
 		switch {
 		case f.Path == "":
 			return f, at(n, "files: an entry without a path")
-		case f.MinSizeMB < 0:
+		case !(f.MinSizeMB >= 0): // also what is no number
 			return f, at(n, "min_size_mb: want 0 or more, not %v", f.MinSizeMB)
 		}
 		return f, nil
@@ -49,7 +49,7 @@ func (l fileList) run(context.Context, Deps) checks.Result {
 		}
 	}
 	return failed(problems, "Put the files into the image or onto the volume, and see that the volume is mounted.",
-		fmt.Sprintf("all %d there", len(l)))
+		allOf(len(l), "there"))
 }
 
 const mb = 1 << 20

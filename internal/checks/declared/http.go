@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
 
 	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/checks/lazy"
 	"runpodctl-worker/internal/config"
 )
 
@@ -109,13 +109,13 @@ func httpCause(ctx context.Context, err error) string {
 	return err.Error()
 }
 
-var reference = regexp.MustCompile(`\$\{(\w+)\}`)
+var reference = lazy.Regexp(`\$\{(\w+)\}`)
 
 // expand puts the values of variables in the place of ${NAME}. One that is empty is an error.
 func expand(text string, lookup config.Lookup) (string, error) {
 	var missing error
-	expanded := reference.ReplaceAllStringFunc(text, func(ref string) string {
-		name := reference.FindStringSubmatch(ref)[1]
+	expanded := reference().ReplaceAllStringFunc(text, func(ref string) string {
+		name := reference().FindStringSubmatch(ref)[1]
 		value, _ := lookup(name)
 		if value == "" && missing == nil {
 			missing = fmt.Errorf("%s is not set", name)

@@ -13,7 +13,7 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	list, err := Load(write(t, `
+	list, err := Load(t.Context(), write(t, `
 checks:
   - name: Model files
     phase: early
@@ -83,11 +83,13 @@ func TestLoad_Errors(t *testing.T) {
 		{"a file for a list", name + "files: /x", ":3: want a list with something in it"},
 		{"a file without a path", name + "files:\n      - min_size_mb: 1", ":4: files: an entry without a path"},
 		{"a negative size", name + "files:\n      - {path: /x, min_size_mb: -1}", ":4: min_size_mb: want 0 or more, not -1"},
+		{"a size that is no number", name + "files:\n      - {path: /x, min_size_mb: .nan}", ":4: min_size_mb: want 0 or more, not NaN"},
 		{"a size in words", name + "files:\n      - {path: /x, min_size_mb: big}", `:4: want a number, not "big"`},
 		{"an unknown key of a file", name + "files:\n      - {path: /x, size: 1}", `:4: unknown key "size"; known are path, min_size_mb, writable`},
 		{"neither true nor false", name + "files:\n      - {path: /x, writable: maybe}", `:4: want true or false, not "maybe"`},
 		{"a variable without a name", name + "env:\n      - matches: x", ":4: env: an entry without a name"},
 		{"a pattern that makes no sense", name + "env:\n      - {name: A, matches: '['}", ":4: matches: error parsing regexp"},
+		{"a pattern that is a list to YAML", name + "env:\n      - name: A\n        matches: [0-9]", ":5: matches: want a regular expression as one text"},
 		{"a URL without a host", name + "http: localhost:8000", ":3: url: want a URL such as"},
 		{"http without a URL", name + "http:\n      status: [200]", ":4: http: want a url"},
 		{"a status in words", name + "http: {url: http://x, status: [good]}", `:3: want a whole number, not "good"`},
@@ -105,24 +107,24 @@ func TestLoad_Errors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := write(t, tt.text)
-			_, err := Load(path, Deps{Taken: []string{"memory", "disk"}})
+			_, err := Load(t.Context(), path, Deps{Taken: []string{"memory", "disk"}})
 			require.Error(t, err)
 			require.True(t, strings.HasPrefix(err.Error(), path+tt.err), err)
 			require.NotContains(t, err.Error(), "\n")
 		})
 	}
 	t.Run("no such file", func(t *testing.T) {
-		_, err := Load(filepath.Join(t.TempDir(), "gone.yaml"), Deps{})
+		_, err := Load(t.Context(), filepath.Join(t.TempDir(), "gone.yaml"), Deps{})
 		require.ErrorIs(t, err, os.ErrNotExist)
 	})
 }
 
 func TestLoad_Anchors(t *testing.T) {
-	list, err := Load(write(t, "checks:\n  - {name: a, files: &f [&p /etc, *p]}\n  - {name: b, files: *f}\n"), Deps{})
+	list, err := Load(t.Context(), write(t, "checks:\n  - {name: a, files: &f [&p /etc, *p]}\n  - {name: b, files: *f}\n"), Deps{})
 	require.NoError(t, err)
 	require.Len(t, list, 2)
 	for _, c := range list {
-		require.Equal(t, "all 2 there", c.Run(t.Context()).Summary)
+		require.Equal(t, "all 2 are there", c.Run(t.Context()).Summary)
 	}
 }
 

@@ -36,7 +36,7 @@ func write(t *testing.T, text string) string {
 // runOne loads a file whose only check has the body, and runs it as a worker does.
 func runOne(t *testing.T, body string, deps Deps) checks.Result {
 	t.Helper()
-	list, err := Load(write(t, "checks:\n  - name: it\n"+body), deps)
+	list, err := Load(t.Context(), write(t, "checks:\n  - name: it\n"+body), deps)
 	require.NoError(t, err)
 	require.Len(t, list, 1)
 	var suite checks.Suite

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/checks/lazy"
 )
 
 // parse makes checks of the text of a file. Its error begins with the place: ":7: what is wrong".
@@ -102,8 +102,8 @@ func strict(node *yaml.Node, into any) error {
 }
 
 var (
-	yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-	mismatch = regexp.MustCompile("^cannot unmarshal !!\\w+ (?:`(.*)` )?into (.*)$")
+	yamlLine = lazy.Regexp(`^(?:yaml: )?line (\d+): (.*)$`)
+	mismatch = lazy.Regexp("^cannot unmarshal !!\\w+ (?:`(.*)` )?into (.*)$")
 )
 
 // typeNames are the types of the format, for people.
@@ -123,11 +123,11 @@ func located(err error) error {
 		text = e.Errors[0]
 	}
 	text, _, _ = strings.Cut(text, "\n")
-	m := yamlLine.FindStringSubmatch(text)
+	m := yamlLine().FindStringSubmatch(text)
 	if m == nil {
 		return fmt.Errorf(": %s", strings.TrimPrefix(text, "yaml: "))
 	}
-	if bad := mismatch.FindStringSubmatch(m[2]); bad != nil && typeNames[bad[2]] != "" {
+	if bad := mismatch().FindStringSubmatch(m[2]); bad != nil && typeNames[bad[2]] != "" {
 		return fmt.Errorf(":%s: want %s, not %q", m[1], typeNames[bad[2]], bad[1])
 	}
 	return fmt.Errorf(":%s: %s", m[1], m[2])

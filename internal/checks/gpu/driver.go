@@ -165,6 +165,9 @@ func (d *Driver) check(c checks.Check, judge func(context.Context, *pass, *surve
 // have nothing to look at.
 func (d *Driver) none(c checks.Check, reason string) checks.Result {
 	want := d.config.GPUCount
+	if want.Err != nil && c.ID == healthID {
+		return checks.Misread(want.Err)
+	}
 	if want.Value <= 0 || c.Phase == checks.Start || c.ID == versionID {
 		return checks.Skipped("%s", reason)
 	}

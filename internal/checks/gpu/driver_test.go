@@ -128,6 +128,10 @@ func TestNoGPU(t *testing.T) {
 	require.Equal(t, checks.Fail, res.Status)
 	require.Contains(t, res.Summary, "2 expected (RUNPOD_GPU_COUNT)")
 	require.Equal(t, checks.Skip, run1(t, bare(t, "RUNPOD_GPU_COUNT=0").Memory()).Status)
+
+	res = run1(t, bare(t, "RUNPOD_GPU_COUNT=some").Health())
+	require.Equal(t, checks.Error, res.Status, "how many are asked for is not known")
+	require.Contains(t, res.Summary, "RUNPOD_GPU_COUNT=")
 }
 
 func BenchmarkNoGPU(b *testing.B) {
@@ -190,7 +194,7 @@ func TestPass_WhoseTimeIsOver(t *testing.T) {
 		return Program{}, errors.New("none")
 	}
 	_, err := d.helpers.ask(ctx, question{helper: CUDAHelper})
-	require.EqualError(t, err, "the time for all GPU checks, 20s, is over")
+	require.EqualError(t, err, "not looked at: the time for all GPU checks, 20s, is over")
 	require.True(t, silent(err))
 }
 

@@ -35,6 +35,11 @@ func (e startError) Error() string {
 	return fmt.Sprintf("the %s helper does not start: %s", e.helper, e.words)
 }
 
+// unaskedError says that there was no time left to start a helper, which says nothing about what it would have found.
+type unaskedError struct{ cause error }
+
+func (e unaskedError) Error() string { return "not looked at: " + e.cause.Error() }
+
 // hangError says that a helper did not get on and was killed.
 type hangError struct {
 	helper Helper
@@ -90,6 +95,9 @@ func trouble(unit string, err error) finding {
 	case startError:
 		f.status = checks.Error
 		f.remedy = "Install the helper programs beside this one, or name their folder in RUNPODCTL_WORKER_PROBES; releases carry them inside. They need glibc."
+	case unaskedError:
+		f.status = checks.Error
+		f.remedy = "See what took so long before this, or raise RUNPOD_GPU_TEST_TIMEOUT."
 	case hangError:
 		f.kind = "TimeoutError"
 		f.remedy = "Look for Xid 119 and 79 in the kernel's log of the host (dmesg), and reset the GPU or reboot."

@@ -8,11 +8,13 @@ import (
 	"runpodctl-worker/internal/checks/gpu/wire"
 )
 
+const healthID = "gpu_health"
+
 // Health is the check of what the driver's management side knows of each GPU: errors, damage, heat, links, and whether
 // all GPUs are there.
 func (d *Driver) Health() checks.Check {
 	return d.check(checks.Check{
-		ID: "gpu_health", Name: "gpu_health", Title: "GPU health", Phase: checks.Early,
+		ID: healthID, Name: healthID, Title: "GPU health", Phase: checks.Early,
 	}, func(_ context.Context, _ *pass, s *survey) checks.Result {
 		for _, err := range []error{d.config.GPUCount.Err, d.xidErr} {
 			if err != nil {

@@ -30,7 +30,7 @@ type helpers struct {
 // what it finished before still counts.
 func (h *helpers) ask(ctx context.Context, q question) ([]wire.Line, error) {
 	if ctx.Err() != nil {
-		return nil, hangError{helper: q.helper, cause: context.Cause(ctx)}
+		return nil, unaskedError{context.Cause(ctx)}
 	}
 	program, err := h.locate(q.helper)
 	if err != nil {

@@ -1,10 +1,11 @@
 package gpu
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"runpodctl-worker/internal/checks/lazy"
 )
 
 // xidAge is how old an entry of the kernel's log may be to count: what happened before is not held against a worker
@@ -20,8 +21,8 @@ type logged struct {
 }
 
 var (
-	xidLine   = regexp.MustCompile(`NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d{1,6}),`)
-	offTheBus = regexp.MustCompile(`(?:NVRM:|The NVIDIA) GPU (?:at PCI:)?([0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+(?:\.\d)?)\b.*fallen off the bus`)
+	xidLine   = lazy.Regexp(`NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d{1,6}),`)
+	offTheBus = lazy.Regexp(`(?:NVRM:|The NVIDIA) GPU (?:at PCI:)?([0-9a-fA-F]+:[0-9a-fA-F]+:[0-9a-fA-F]+(?:\.\d)?)\b.*fallen off the bus`)
 )
 
 // parseRecord reads a record of /dev/kmsg: "prio,seq,microseconds since the start,flags;text".
@@ -37,12 +38,12 @@ func parseRecord(record string) (logged, bool) {
 	}
 	text, _, _ = strings.Cut(text, "\n") // what follows is for programs
 	l := logged{at: time.Duration(at) * time.Microsecond, line: text}
-	if m := xidLine.FindStringSubmatch(text); m != nil {
+	if m := xidLine().FindStringSubmatch(text); m != nil {
 		l.pci = m[1]
 		l.id, _ = strconv.Atoi(m[2]) // the pattern is a number
 		return l, true
 	}
-	if m := offTheBus.FindStringSubmatch(text); m != nil {
+	if m := offTheBus().FindStringSubmatch(text); m != nil {
 		l.pci, l.id = m[1], 79
 		return l, true
 	}

@@ -266,6 +266,12 @@ func TestOnlyNvidiaSMI(t *testing.T) {
 			require.Contains(t, res.Summary, tt.want)
 		})
 	}
+	t.Run("no device node is claimed", func(t *testing.T) {
+		s := &survey{presence: presence{tool: "/usr/bin/nvidia-smi"}, cuda: listing{failure: &wire.Line{Step: wire.CUDALoad, State: wire.StateFail, Code: wire.CodeNoLibrary}}}
+		found := s.unusable()
+		require.Len(t, found, 1)
+		require.NotContains(t, found[0].text, "node")
+	})
 }
 
 func TestNvidiaSMIHangs(t *testing.T) {

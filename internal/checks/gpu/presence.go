@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"runpodctl-worker/internal/checks/lazy"
 )
 
 // presence is what shows from outside that a GPU should be here, without asking a driver.
@@ -47,7 +48,7 @@ func look(root string, environ []string) presence {
 	p := presence{root: root}
 	nodes, _ := filepath.Glob(root + "/dev/nvidia[0-9]*") // the pattern is well-formed
 	for _, node := range nodes {
-		if deviceNode.MatchString(filepath.Base(node)) {
+		if deviceNode().MatchString(filepath.Base(node)) {
 			p.devices = append(p.devices, strings.TrimPrefix(node, root))
 		}
 	}
@@ -71,7 +72,7 @@ func look(root string, environ []string) presence {
 	return p
 }
 
-var deviceNode = regexp.MustCompile(`^nvidia[0-9]+$`)
+var deviceNode = lazy.Regexp(`^nvidia[0-9]+$`)
 
 // library finds a library, and tells whether the loader will find it too.
 func library(root, name string, named []string, cache []byte) (file string, known bool) {
@@ -105,7 +106,7 @@ func library(root, name string, named []string, cache []byte) (file string, know
 	return "", false
 }
 
-var moduleVersion = regexp.MustCompile(`Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)`)
+var moduleVersion = lazy.Regexp(`Kernel Module(?: for \S+)?\s+(\d+(?:\.\d+)+)`)
 
 // kernelModule tells whether the kernel's module is loaded, and its version where it says so.
 func kernelModule(root string) (loaded bool, version string) {
@@ -113,7 +114,7 @@ func kernelModule(root string) (loaded bool, version string) {
 	if err != nil {
 		return false, ""
 	}
-	if m := moduleVersion.FindSubmatch(text); m != nil {
+	if m := moduleVersion().FindSubmatch(text); m != nil {
 		version = string(m[1])
 	}
 	return true, version

@@ -1,31 +1,31 @@
 package gpu
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/wire"
+	"runpodctl-worker/internal/checks/lazy"
 )
 
 var (
 	// Newer tables say "CUDA UMD Version" and "KMD Version".
-	smiCUDA   = regexp.MustCompile(`CUDA (?:UMD )?Version\s*:\s*(\d{1,4}\.\d{1,4})`)
-	smiDriver = regexp.MustCompile(`(?:Driver|KMD) Version\s*:\s*(\d+(?:\.\d+)+)`)
+	smiCUDA   = lazy.Regexp(`CUDA (?:UMD )?Version\s*:\s*(\d{1,4}\.\d{1,4})`)
+	smiDriver = lazy.Regexp(`(?:Driver|KMD) Version\s*:\s*(\d+(?:\.\d+)+)`)
 
-	smiParent = regexp.MustCompile(`^GPU (\d+): .*\(UUID: ([^)]+)\)`)
-	smiSlice  = regexp.MustCompile(`^\s+MIG (\S+)\s+Device\s+\d+: \(UUID: ([^)]+)\)`)
-	sliceGB   = regexp.MustCompile(`g\.(\d{1,4})gb`)
+	smiParent = lazy.Regexp(`^GPU (\d+): .*\(UUID: ([^)]+)\)`)
+	smiSlice  = lazy.Regexp(`^\s+MIG (\S+)\s+Device\s+\d+: \(UUID: ([^)]+)\)`)
+	sliceGB   = lazy.Regexp(`g\.(\d{1,4})gb`)
 )
 
 // parseHeader reads the versions in the head of the table that nvidia-smi prints.
 func parseHeader(text string) wire.Driver {
 	var d wire.Driver
-	if m := smiDriver.FindStringSubmatch(text); m != nil {
+	if m := smiDriver().FindStringSubmatch(text); m != nil {
 		d.Version = m[1]
 	}
-	if m := smiCUDA.FindStringSubmatch(text); m != nil {
+	if m := smiCUDA().FindStringSubmatch(text); m != nil {
 		if v, err := checks.ParseVersion(m[1]); err == nil {
 			d.CUDA = encodeCUDA(v)
 		}
@@ -93,7 +93,7 @@ func recoveryAction(words string) *int {
 func addSlices(health []wire.Health, list string) {
 	at := -1
 	for line := range strings.Lines(list) {
-		if m := smiParent.FindStringSubmatch(line); m != nil {
+		if m := smiParent().FindStringSubmatch(line); m != nil {
 			at = -1
 			for i, h := range health {
 				if h.UUID == m[2] {
@@ -102,13 +102,13 @@ func addSlices(health []wire.Health, list string) {
 			}
 			continue
 		}
-		m := smiSlice.FindStringSubmatch(line)
+		m := smiSlice().FindStringSubmatch(line)
 		if m == nil || at < 0 {
 			continue
 		}
 		h := &health[at]
 		h.MIGDevices = append(h.MIGDevices, m[2])
-		if size := sliceGB.FindStringSubmatch(m[1]); size != nil {
+		if size := sliceGB().FindStringSubmatch(m[1]); size != nil {
 			gb, _ := strconv.ParseUint(size[1], 10, 64) // the pattern is a number
 			if h.MIGMemory == nil {
 				h.MIGMemory = map[string]wire.NVMLMemory{}

@@ -70,11 +70,23 @@ func (s *survey) refused() bool {
 		s.cuda.failure != nil && slices.Contains(cudaRefusals, s.cuda.failure.Code)
 }
 
+// unheard tells whether there is a driver library and nobody to ask through it: then nobody knows that there is no GPU.
+func (s *survey) unheard() bool {
+	dumb := func(err error) bool {
+		switch err.(type) { //nolint:errorlint // ask returns these as they are
+		case startError, rubbishError, unaskedError:
+			return true
+		}
+		return false
+	}
+	return len(s.presence.libraries) > 0 && dumb(s.cuda.err) && dumb(s.nvml.err) && (s.smi.source == "" || s.smi.err != nil)
+}
+
 // absent says why there is no GPU here, or nothing where there should be one. Files of a driver alone, as an image may
 // carry them, make no GPU, unless somebody lists one or does not answer.
 func (s *survey) absent() string {
 	switch {
-	case s.presence.proof(), s.listed(), s.hung(), s.refused():
+	case s.presence.proof(), s.listed(), s.hung(), s.refused(), s.unheard():
 		return ""
 	case len(s.presence.libraries) > 0:
 		return "no GPU: there are driver libraries (" + strings.Join(s.presence.libraries, ", ") + "), but no device that they know"

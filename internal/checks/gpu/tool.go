@@ -90,11 +90,12 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-// silent tells whether an error means that somebody did not answer.
+// silent tells whether an error means that somebody did not answer, or that there was no time left to ask.
 func silent(err error) bool {
 	if _, ok := errors.AsType[silenceError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[hangError](err)
-	return ok
+	_, hung := errors.AsType[hangError](err)
+	_, unasked := errors.AsType[unaskedError](err)
+	return hung || unasked
 }

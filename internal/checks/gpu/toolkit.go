@@ -8,6 +8,7 @@ import (
 	"regexp"
 
 	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/checks/lazy"
 )
 
 // toolkit is the CUDA that an image was built for. It says nothing about the driver.
@@ -17,9 +18,9 @@ type toolkit struct {
 }
 
 var (
-	cudaFolder  = regexp.MustCompile(`cuda-(\d{1,4}\.\d{1,4})$`)
-	cudaRuntime = regexp.MustCompile(`libcudart\.so\.(\d{1,4}\.\d{1,4})`)
-	nvccRelease = regexp.MustCompile(`release (\d{1,4}\.\d{1,4})`)
+	cudaFolder  = lazy.Regexp(`cuda-(\d{1,4}\.\d{1,4})$`)
+	cudaRuntime = lazy.Regexp(`libcudart\.so\.(\d{1,4}\.\d{1,4})`)
+	nvccRelease = lazy.Regexp(`release (\d{1,4}\.\d{1,4})`)
 )
 
 // findToolkit looks where images say what they were built for: the first that answers counts.
@@ -36,7 +37,7 @@ func (d *Driver) findToolkit(ctx context.Context) toolkit {
 		if err != nil {
 			continue
 		}
-		if t := versionIn(cudaFolder, target, link); !t.version.IsZero() {
+		if t := versionIn(cudaFolder(), target, link); !t.version.IsZero() {
 			return t
 		}
 	}
@@ -45,7 +46,7 @@ func (d *Driver) findToolkit(ctx context.Context) toolkit {
 	} {
 		files, _ := filepath.Glob(root + pattern) // the patterns are well-formed
 		for _, file := range files {
-			if t := versionIn(cudaRuntime, file, file[len(root):]); !t.version.IsZero() {
+			if t := versionIn(cudaRuntime(), file, file[len(root):]); !t.version.IsZero() {
 				return t
 			}
 		}
@@ -54,7 +55,7 @@ func (d *Driver) findToolkit(ctx context.Context) toolkit {
 	if nvcc := executable("nvcc", path); nvcc != "" {
 		text, err := runTool(ctx, nvccTime, d.environ, nvcc, "--version")
 		if err == nil {
-			return versionIn(nvccRelease, text, "nvcc")
+			return versionIn(nvccRelease(), text, "nvcc")
 		}
 	}
 	return toolkit{}

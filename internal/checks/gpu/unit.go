@@ -84,7 +84,10 @@ func (s *survey) unusable() []finding {
 			f.text += fmt.Sprintf("; %s sees %d", s.management().source, s.management().count)
 		}
 		if s.cuda.failure.Step == wire.CUDALoad && len(s.presence.libraries) == 0 {
-			f.text = "GPU device nodes are here, the driver's libraries are not"
+			f.text = "a GPU is here, the driver's libraries are not"
+			if len(s.presence.devices) > 0 {
+				f.text = "GPU device nodes are here, the driver's libraries are not"
+			}
 			f.remedy = "Start the container with the NVIDIA runtime (--gpus all). On a read-only root its ldconfig may have failed."
 		}
 		if s.cuda.failure.Step == wire.CUDAInit && len(s.presence.devices) > 0 {
@@ -134,7 +137,10 @@ func factName(u unit) string { return strings.ReplaceAll(strings.ToLower(u.name)
 func gigabytes(bytes uint64) float64 { return float64(bytes) / (1 << 30) }
 
 func size(bytes uint64) string {
-	if bytes < 1<<30 {
+	switch {
+	case bytes < 1<<20:
+		return fmt.Sprintf("%d KiB", bytes>>10)
+	case bytes < 1<<30:
 		return fmt.Sprintf("%d MiB", bytes>>20)
 	}
 	return fmt.Sprintf("%.1f GB", gigabytes(bytes))

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"runpodctl-worker/internal/checks"
+	"runpodctl-worker/internal/checks/lazy"
 )
 
 // userReport is what a gpu_test program of the user's own printed.
@@ -20,10 +20,10 @@ type userReport struct {
 }
 
 var (
-	userFound   = regexp.MustCompile(`^Found (\d{1,4}) GPUs?\b`)
-	userVerdict = regexp.MustCompile(`(?i)^GPU \d+\b.*\b(test passed|pass|passed|ok)\b\.?$`)
-	userFailure = regexp.MustCompile(`(?i)^(?:GPU \d+\b.*\b(fail|failed|failure)\b|(error|failed|cannot|unable)\b|\w+ failed\b)`)
-	userCUDA    = regexp.MustCompile(`^CUDA Driver Version:\s*(\S+)`)
+	userFound   = lazy.Regexp(`^Found (\d{1,4}) GPUs?\b`)
+	userVerdict = lazy.Regexp(`(?i)^GPU \d+\b.*\b(test passed|pass|passed|ok)\b\.?$`)
+	userFailure = lazy.Regexp(`(?i)^(?:GPU \d+\b.*\b(fail|failed|failure)\b|(error|failed|cannot|unable)\b|\w+ failed\b)`)
+	userCUDA    = lazy.Regexp(`^CUDA Driver Version:\s*(\S+)`)
 )
 
 // parseUserTest reads such an output line by line. Only a line that speaks a verdict counts: a name, or a counter that
@@ -32,16 +32,16 @@ func parseUserTest(text string) userReport {
 	r := userReport{listed: -1}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if m := userFound.FindStringSubmatch(line); m != nil {
+		if m := userFound().FindStringSubmatch(line); m != nil {
 			r.listed, _ = strconv.Atoi(m[1]) // the pattern is a number
 		}
-		if m := userCUDA.FindStringSubmatch(line); m != nil {
+		if m := userCUDA().FindStringSubmatch(line); m != nil {
 			r.cuda = m[1]
 		}
 		switch {
-		case userFailure.MatchString(line):
+		case userFailure().MatchString(line):
 			r.failed = append(r.failed, line)
-		case userVerdict.MatchString(line):
+		case userVerdict().MatchString(line):
 			r.passed++
 		}
 	}

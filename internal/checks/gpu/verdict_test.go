@@ -89,6 +89,7 @@ func TestTrial_Findings(t *testing.T) {
 	}{
 		{"nothing", []wire.Line{free}, nil, ""},
 		{"full", []wire.Line{free, line(wire.CUDAMemory, wire.StateFail, 2, wire.MemoryTest{Bytes: 16 << 20})}, nil, "GPU 2: cannot allocate 16 MiB (free 3 of 81559 MiB)"},
+		{"full for a page", []wire.Line{free, line(wire.CUDAMemory, wire.StateFail, 2, wire.MemoryTest{Bytes: 4 << 10})}, nil, "GPU 2: cannot allocate 4 KiB (free 3 of 81559 MiB)"},
 		{"full in the larger test", []wire.Line{free, line(wire.CUDAFill, wire.StateFail, 2, wire.FillTest{Bytes: 1 << 30})}, nil, "GPU 2: cannot allocate 1.0 GB (free 3 of 81559 MiB)"},
 		{
 			"a bit",

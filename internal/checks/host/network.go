@@ -158,7 +158,7 @@ func failureSaid(err error, t target, budget time.Duration) string {
 
 func remedyOf(err error, t target, r route) string {
 	if _, dns := errors.AsType[*net.DNSError](err); dns {
-		return "Look at the resolvers in /etc/resolv.conf: the network may be fine without them."
+		return "Look at the name servers in /etc/resolv.conf, and at the DNS settings of the container; connections by address may work all the same."
 	}
 	if r.proxy != "" {
 		return "See whether the proxy " + r.proxy + " runs and lets this box connect to " + t.address() + "; NO_PROXY names who needs none."

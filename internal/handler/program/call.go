@@ -108,8 +108,9 @@ func (p *Program) follow(ctx context.Context, number uint32, c *call) (protocol.
 			if stopped != nil && (c.cancelled || lost) {
 				return protocol.Outcome{}, stopped
 			}
-			if c.cancelled {
-				return protocol.Outcome{}, errors.New("the handler was cancelled by the program's own end")
+			if c.cancelled { // by the end of the program, which another job may have brought about
+				<-p.exited
+				return protocol.Outcome{}, withLastLines(p.Err())
 			}
 			return c.out, nil
 		case <-p.exited:

@@ -31,7 +31,7 @@ type hello struct {
 func (p *Program) readyFor(h hello) protocol.Ready {
 	return protocol.Ready{
 		Name:     fmt.Sprintf("%s (python %s, %s)", h.Name, h.Python, h.Kind),
-		Modifier: h.Modifier, Aggregate: h.Aggregate, Checks: h.Checks,
+		Modifier: h.Modifier, Aggregate: h.Aggregate || p.opts.Aggregate, Checks: h.Checks,
 		Environ: p.withoutOurs(h.Environ),
 	}
 }

@@ -44,6 +44,13 @@ func (r *Report) Send(l Line) {
 // End says that all has been reported, and tells whether it could be.
 func (r *Report) End() error {
 	r.Send(Line{State: StateEnd, GPU: NoGPU})
+	return r.Err()
+}
+
+// Err is why nobody hears the report any more; nil while somebody does.
+func (r *Report) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return r.err
 }
 

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+
+	"runpodctl-worker/test/proctree"
+)
+
+// stop is how long an idle worker takes to end after the first signal. The platform holds polls for a shorter time here than
+// it does in earnest, since the SDK waits for the end of one.
+func (b *bench) stop() ([]comparison, error) {
+	const hold = 3 * time.Second
+	c := comparison{
+		what: fmt.Sprintf("idle, polls held for %s: SIGTERM → exit", hold), unit: "s", rival: "SDK", bound: atMost(1), judged: byOurs,
+	}
+	for range b.reps {
+		for _, side := range []struct {
+			start launch
+			into  *samples
+		}{{b.ours, &c.ours}, {b.sdk, &c.theirs}} {
+			r := newReferee(`{}`, 1, 0)
+			r.hold = hold
+			err := b.with(r, side.start, "noop.py", 1, func(p *process) error {
+				if err := r.awaitAll(p); err != nil {
+					return err
+				}
+				time.Sleep(hold / 2) // until it waits for the next job
+				took, err := p.term()
+				*side.into = append(*side.into, took.Seconds())
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return []comparison{c}, nil
+}
+
+// term ends the process as a platform does and tells how long that took.
+func (p *process) term() (time.Duration, error) {
+	began := time.Now()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			return 0, fmt.Errorf("after SIGTERM: %w: %s", err, p.tail())
+		}
+		return time.Since(began), nil
+	case <-time.After(patience):
+		proctree.Kill(p.cmd.Process.Pid)
+		<-ended
+		return 0, fmt.Errorf("it runs on %s after SIGTERM: %s", patience, p.tail())
+	}
+}
