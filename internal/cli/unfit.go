@@ -42,7 +42,7 @@ func (h *workerHost) tellUnfit(check, reason string) {
 	defer api.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), unfitPingTime)
 	defer cancel()
-	_ = api.Unhealthy(ctx, check, reason)
+	_ = api.Unhealthy(ctx, check, h.secrets.String(reason))
 }
 
 // tellDown tells the platform that the handler's program does not stay up, unless it knows a better reason already.

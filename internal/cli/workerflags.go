@@ -32,6 +32,7 @@ const (
 const (
 	defaultLinger     = 500 * time.Millisecond
 	maxConcurrency    = 1024
+	maxErrorLogs      = 1000
 	handlerStopPeriod = 10 * time.Second // from TERM to KILL for a program that is told to end
 )
 
@@ -45,6 +46,7 @@ func handlerFlags() []cli.Flag {
 		&cli.BoolFlag{Name: flagRefresh, Usage: "a fresh worker after every job, whatever the handler says"},
 		&cli.BoolFlag{Name: flagAggregate, Usage: "the result of a generator carries all its items"},
 		&cli.BoolFlag{Name: flagDebugger, Usage: "add timings to each output, under rp_debugger, as the SDK does"},
+		&cli.IntFlag{Name: flagErrorLogs, Usage: "the error of a job that raised has the last `N` lines that it printed, under logs; 0 = none"},
 	}
 }
 
@@ -79,6 +81,7 @@ type workerOptions struct {
 	linger, grace                time.Duration
 	refresh, aggregate, debugger bool
 	maxResult, maxChunk          int // bytes
+	errorLogs                    int // lines of a job that its error carries
 
 	// of run alone
 	noShim, hideKey       bool
@@ -103,6 +106,10 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 		refresh:      c.Bool(flagRefresh),
 		aggregate:    c.Bool(flagAggregate),
 		debugger:     c.Bool(flagDebugger),
+		errorLogs:    c.Int(flagErrorLogs),
+	}
+	if o.errorLogs < 0 || o.errorLogs > maxErrorLogs {
+		return o, usagef("--%s %d: want 0 to %d", flagErrorLogs, o.errorLogs, maxErrorLogs)
 	}
 	if c.IsSet(flagReady) {
 		o.readyTimeout = c.Duration(flagReady)

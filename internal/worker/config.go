@@ -39,6 +39,7 @@ type Config struct {
 	Refresh      bool          // every job asks for a fresh worker
 	Log          *slog.Logger  // nil: silent
 	Journal      Journal       // nil: nothing outlives this process
+	Observer     Observer      // is told what happens
 
 	// OnReady is called after each start of a handler, before it gets a job; its error ends the worker.
 	OnReady func(ctx context.Context, h Handler, ready protocol.Ready, first bool) error

@@ -107,6 +107,7 @@ func (w *Worker) again(ctx context.Context) (*life, error) {
 		return nil, ctx.Err()
 	}
 	w.log.Info("Starting the handler's program again.")
+	w.cfg.Observer.restarted()
 	l, err := w.begin(ctx, false)
 	if err != nil {
 		return nil, fmt.Errorf("it could not be started again: %w", err)

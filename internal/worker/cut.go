@@ -79,9 +79,11 @@ func (t *task) letGo(outcome protocol.Outcome) {
 		t.log(slog.LevelWarn, "The job has failed with the end of the worker.", slog.String("error", brief(outcome.Error)))
 		t.w.cfg.Journal.Settled(t.job.ID)
 		t.w.ledger.fail(t)
+		t.ended(Failed)
 	default:
 		t.log(slog.LevelInfo, "Finished.")
 		t.settle()
+		t.ended(Completed)
 	}
 }
 
@@ -91,6 +93,7 @@ func (t *task) release() {
 	t.cancel(errReleased)
 	t.w.cfg.Journal.Released(t.job.ID)
 	t.w.ledger.release(t)
+	t.ended(Released)
 }
 
 // release forgets a job that the platform has to give to another worker.

@@ -36,6 +36,7 @@ func (t *task) deliver(outcome protocol.Outcome) verdict {
 	decided, err := t.postResult(body, outcome.Stream)
 	if decided == shrink {
 		t.log(slog.LevelError, "The platform refused the result; the job fails.", slog.Int("bytes", len(body)), slog.Any("error", err))
+		t.failed = true
 		small := shrunk(outcome, fmt.Sprintf("the result of %d bytes could not be delivered: %s", len(body), err))
 		decided, err = t.postResult(small.Body(stopPod), small.Stream)
 	}
@@ -62,6 +63,7 @@ func (t *task) fit(outcome protocol.Outcome, stopPod bool) (protocol.Outcome, []
 	}
 	t.log(slog.LevelError, "The result is too large; the job fails.", slog.Int("bytes", len(body)), slog.Int("limit", limit))
 	outcome = shrunk(outcome, fmt.Sprintf("the result is too large: %d bytes, the limit is %d", len(body), limit))
+	t.failed = true
 	return outcome, outcome.Body(stopPod)
 }
 

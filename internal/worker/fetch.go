@@ -30,6 +30,7 @@ func (w *Worker) fetch(ctx, open context.Context) {
 		}
 		began, thawed := time.Now(), w.clock.thawed()
 		jobs, err := w.platform.Take(open, n, busy)
+		w.cfg.Observer.took(len(jobs), time.Since(began), err)
 		started := w.start(jobs)
 		if ctx.Err() != nil {
 			return

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -24,7 +25,11 @@ type task struct {
 	interrupt context.CancelCauseFunc
 	out       outbound
 
-	late         bool // its result is of a process before this one
+	late    bool // its result is of a process before this one
+	taken   time.Time
+	decided time.Time // when its end was known; for whoever has claimed it, as is failed
+	failed  bool      // what was accepted is an error, whatever the handler said
+
 	offeredAgain atomic.Bool
 	ending       atomic.Bool // somebody sees to the end of the job, whether its handler is back or not
 
@@ -38,7 +43,7 @@ type task struct {
 }
 
 func (w *Worker) newTask(job protocol.Job) *task {
-	t := &task{w: w, job: job}
+	t := &task{w: w, job: job, taken: time.Now()}
 	t.ctx, t.cancel = context.WithCancelCause(w.work)
 	t.handling, t.interrupt = context.WithCancelCause(t.ctx)
 	t.out.init(t)
@@ -59,6 +64,7 @@ func (t *task) run() {
 	switch {
 	case !mine: // it has ended without its handler
 	case errors.Is(err, errNoProgram):
+		t.decided = time.Now()
 		t.release()
 	case err != nil && t.handling.Err() != nil: // as it was told to
 		t.end(protocol.Outcome{Error: errReleased.Error()})
@@ -102,6 +108,8 @@ func (t *task) attempt(l *life) (outcome protocol.Outcome, err error) {
 		}
 	}()
 	defer t.limitTime()()
+	t.w.cfg.Observer.started(t.job)
+	defer t.w.cfg.Observer.returned(t.job, time.Now())
 	return l.handler.Handle(t.handling, t.job, &t.out)
 }
 
@@ -111,6 +119,7 @@ func (t *task) claimEnd() bool { return t.ending.CompareAndSwap(false, true) }
 // end reports the outcome and forgets the job. It is for whoever has claimed the end.
 func (t *task) end(outcome protocol.Outcome) {
 	defer t.cancel(nil)
+	t.decided = time.Now()
 	streamed, lost := t.out.finish()
 	outcome.Stream = outcome.Stream || streamed
 	if lost != "" {
@@ -125,13 +134,19 @@ func (t *task) end(outcome protocol.Outcome) {
 		decided = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
-	case decided.final():
+	case decided == settled:
 		t.settle()
-	case cause == nil: // given up; the next process tries again
-		t.w.ledger.settle(t)
+		t.accepted(outcome)
 	case errors.Is(cause, errStopped):
 		t.log(slog.LevelInfo, "Stopped.")
 		t.settle()
+		t.ended(Stopped)
+	case decided.final():
+		t.settle()
+		t.ended(Undelivered)
+	case cause == nil: // given up; the next process tries again
+		t.w.ledger.settle(t)
+		t.ended(Undelivered)
 	default:
 		t.letGo(outcome)
 	}

@@ -57,7 +57,7 @@ func read(ctx context.Context, path string) ([]byte, error) {
 			read <- answer{err: err}
 			return
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 		if err == nil && len(text) > maxFile {
 			err = fmt.Errorf("%s: larger than %d bytes", path, maxFile)

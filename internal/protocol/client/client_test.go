@@ -219,6 +219,21 @@ func TestSend_Refusal(t *testing.T) {
 	require.NotContains(t, err.Error(), "é", "a page is not quoted")
 }
 
+// A proxy may quote what it was sent.
+func TestSend_RefusalWithoutTheKey(t *testing.T) {
+	const key = "key-0123456789"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, strings.Repeat("x", maxQuoted-12)+" "+r.Header.Get("Authorization")+" at /x?token=abc")
+	}))
+	defer server.Close()
+	c := New(Config{URLs: protocol.Templates{PostOutput: server.URL}, Key: key})
+	defer c.Close()
+	err := c.Done(context.Background(), "j", []byte("{}"), false)
+	require.ErrorContains(t, err, " [REDACTED]")
+	require.NotContains(t, err.Error(), "key-0")
+}
+
 // An error names neither the URL nor what is in it.
 func TestSend_TransportErrorHidesTheURL(t *testing.T) {
 	c := New(Config{URLs: protocol.Templates{Ping: "http://127.0.0.1:1/ping/x?token=hidden", GetJob: "http://bad\x7f/job-take/"}})

@@ -22,7 +22,8 @@ const (
 	maxSmallAnswer = 1 << 20  // an answer that carries no job
 	maxDrained     = 64 << 10 // read to keep a connection; above that a new one is cheaper
 	maxTrusted     = 32 << 20 // allocated because of a Content-Length alone
-	maxQuoted      = 300      // bytes of a refusal that a message quotes
+	maxRefusal     = 4 << 10  // read of a refusal
+	maxQuoted      = 300      // bytes of it that a message quotes
 )
 
 // request is one call.
@@ -56,7 +57,7 @@ func (c *Client) send(ctx context.Context, transport *http.Transport, r request)
 		_ = resp.Body.Close()
 	}()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, refusal(r.call, resp)
+		return nil, c.refusal(r.call, resp)
 	}
 	if r.method == http.MethodPost { // any 2xx settles a post, whatever a proxy wrote below it
 		return nil, nil
@@ -134,10 +135,13 @@ func (e streamError) Error() string {
 	return fmt.Sprintf("stream %d was reset with code %d", e.StreamID, e.Code)
 }
 
-func refusal(call string, resp *http.Response) error {
+// refusal quotes the answer, in which a proxy may quote what it was sent.
+func (c *Client) refusal(call string, resp *http.Response) error {
 	// Without its body a refusal is still one, so a failure to read it changes nothing.
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuoted))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
+	text = c.secrets.String(text) // before it is cut: nobody finds a part of a key
+	text = strings.ToValidUTF8(text[:min(len(text), maxQuoted)], "")
 	return &protocol.StatusError{
 		Call:       call,
 		Code:       resp.StatusCode,
