@@ -40,6 +40,7 @@ func onPlatform(t *testing.T, env map[string]string, change func(*apidouble.API)
 	all := map[string]string{
 		"RUNPOD_WEBHOOK_GET_JOB": urls.GetJob, "RUNPOD_WEBHOOK_POST_OUTPUT": urls.PostOutput, "RUNPOD_WEBHOOK_PING": urls.Ping,
 		"RUNPOD_POD_ID": "w1", "RUNPOD_ENDPOINT_ID": "ep", "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS": "1", "RUNPOD_SKIP_GPU_CHECK": "1",
+		"XDG_STATE_HOME": t.TempDir(),
 	}
 	maps.Copy(all, env)
 	for name, value := range all { // the handler's program has them too
@@ -153,6 +154,7 @@ runpod.serverless.start({"handler": handler})
 		`runpodctl_worker_jobs_total{outcome="failed"} 1`, `runpodctl_worker_jobs_held{state="running"} 1`, `runpodctl_worker_slots 1`,
 		`runpodctl_worker_slot_busy_ratio 1`, `runpodctl_worker_ready 1`, `runpodctl_worker_check_result{check="shell",result="pass"} 1`,
 		`runpodctl_worker_take_seconds_count `, `runpodctl_worker_run_seconds_count 1`, `runpodctl_worker_heartbeat_age_seconds `,
+		`runpodctl_worker_journal_depth 0`, `runpodctl_worker_journal_bytes 0`,
 	} {
 		require.Contains(t, text, "\n"+line)
 	}
@@ -168,6 +170,24 @@ runpod.serverless.start({"handler": handler})
 	case <-time.After(patience):
 	}
 	require.Equal(t, exitOK, code)
+}
+
+func TestRun_ShowsWhatWaitsInTheJournal(t *testing.T) {
+	h := onPlatform(t, nil, func(api *apidouble.API) {
+		api.On(apidouble.Done, func(apidouble.Call) *apidouble.Reply { return &apidouble.Reply{Status: http.StatusServiceUnavailable} })
+	}, "--metrics-addr", ":0", "--handler", "echo")
+	h.api.Offer(`{"id":"j","input":"what it says"}`)
+	addr := h.addr()
+	depth := regexp.MustCompile(`\nrunpodctl_worker_journal_depth 1\n`)
+	size := regexp.MustCompile(`\nrunpodctl_worker_journal_bytes [1-9]`)
+	waits := func() bool {
+		_, text := h.look(addr + "/metrics")
+		return depth.MatchString(text) && size.MatchString(text)
+	}
+	require.Eventually(t, waits, patience, 20*time.Millisecond)
+	h.api.On(apidouble.Done, nil)
+	require.Eventually(t, func() bool { return !waits() }, patience, 20*time.Millisecond)
+	require.Equal(t, exitOK, h.end())
 }
 
 // checksFile has one check that passes.

@@ -100,6 +100,78 @@ func TestObserver_HearsOfEachEnd(t *testing.T) {
 	}
 }
 
+// Results of a former process are seen too, though no handler of this one had their jobs.
+func TestObserver_HearsOfLateResults(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		code int // of the answer to the late result
+		end  func(*rig)
+		want string
+	}{
+		{"accepted", 200, nil, "old-0 completed after 0s"},
+		{"unwanted", 409, nil, "old-0 undelivered after 0s"},
+		{"stopped", 503, func(r *rig) { r.api.StopJobs("old-0") }, "old-0 stopped after 10s"},
+		{"left to the next process", 503, func(r *rig) { r.abort() }, "old-0 released after 10s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := new(seen)
+			bubble(t, Config{Observer: s.observer(), Journal: past{results: 1, size: 5}}, lasting, func(r *rig) {
+				r.api.On(apidouble.Done, func(apidouble.Call) *apidouble.Reply { return &apidouble.Reply{Status: tt.code} })
+				r.start()
+				if tt.end != nil {
+					time.Sleep(10 * time.Second)
+					jobs := r.worker.Status().Jobs
+					require.Len(t, jobs, 1)
+					require.Equal(t, Delivering, jobs[0].State)
+					tt.end(r)
+				}
+				r.await(time.Minute, "the end", func() bool { return len(s.all()) > 0 })
+				require.Equal(t, []string{tt.want}, s.all())
+			})
+		})
+	}
+}
+
+func TestObserver_ALateResultThatIsLost(t *testing.T) {
+	s := new(seen)
+	bubble(t, Config{Observer: s.observer(), Journal: forgetful{past{results: 1}}}, lasting, func(r *rig) {
+		r.start()
+		r.await(time.Minute, "the end", func() bool { return len(s.all()) > 0 })
+		require.Equal(t, []string{"old-0 undelivered after 0s"}, s.all())
+	})
+}
+
+// forgetful is a journal whose results cannot be read.
+type forgetful struct{ past }
+
+func (forgetful) Recall(string) (protocol.Outcome, error) {
+	return protocol.Outcome{}, errors.New("the disk is broken")
+}
+
+func TestObserver_HearsWhatThePlatformDoesNotTake(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		codes []int
+		want  string
+	}{
+		{"something small in its place", []int{413, 200}, "j failed after 0s"},
+		{"not even that", []int{413, 413}, "j undelivered after 0s"},
+		{"unwanted", []int{410}, "j undelivered after 0s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := new(seen)
+			bubble(t, Config{Observer: s.observer()}, output(`1`), func(r *rig) {
+				for _, code := range tt.codes {
+					r.api.Script(apidouble.Done, apidouble.Reply{Status: code})
+				}
+				r.start()
+				offer(r, "j")
+				r.await(time.Minute, "the end", func() bool { return slices.Contains(s.all(), tt.want) })
+			})
+		})
+	}
+}
+
 func containsAll(have, want []string) bool {
 	for _, w := range want {
 		if !slices.Contains(have, w) {
