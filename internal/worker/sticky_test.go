@@ -69,6 +69,7 @@ func TestSticky(t *testing.T) {
 		{"what a client wrote, quoted", `ValueError: unknown style 'CUDA error: device-side assert triggered'`, ""},
 		{"what a client wrote, as a Python text", `KeyError: "CUDA_ERROR_ILLEGAL_ADDRESS"`, ""},
 		{"source in a traceback", raisedBy("ValueError", "no", "Traceback (most recent call last):\n  File \"h.py\", line 3, in run\n    if \"x\" in str(e) or e.code == cudaErrorIllegalAddress:\nValueError: no\n"), ""},
+		{"lines that the job printed", strings.TrimSuffix(raisedBy("ValueError", "no", ""), "}") + `,"logs":["CUDA error: ` + assert + `"]}`, ""},
 		{"the end of a long traceback", raisedBy("RuntimeError", "no", strings.Repeat("ValueError: x\n", 10_000)+"RuntimeError: CUDA error: "+ecc+"\n"), ecc},
 		{"part of a longer name", "my_cudaErrorAssertions: 3", ""},
 		{"JSON of another kind", `{"code":"E_CUDA","hint":"CUDA error: device-side assert triggered"}`, ""},
