@@ -40,7 +40,8 @@ func (term *terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-func (term *terminal) screen() string { return term.tmux("capture-pane", "-p") }
+// screen is what stands there, with the lines whole that were wider than it.
+func (term *terminal) screen() string { return term.tmux("capture-pane", "-p", "-J") }
 
 func (term *terminal) keys(keys ...string) { term.tmux(append([]string{"send-keys"}, keys...)...) }
 

@@ -94,7 +94,7 @@ func TestFG02WhenTheEarlyChecksRun(t *testing.T) {
 		"deferred":               {[]string{"RUNPOD_DEFER_FITNESS_CHECKS=Yes"}, false, true, `null`},
 		"all off":                {[]string{"RUNPOD_SKIP_FITNESS_CHECKS=on", insatiable}, false, false, `null`},
 		"none of the machine":    {[]string{"RUNPOD_SKIP_AUTO_SYSTEM_CHECKS=1", insatiable}, false, false, `"1"`},
-		"passed above already":   {[]string{"RUNPOD_EARLY_FITNESS_CHECKS_DONE=1"}, false, true, `"1"`},
+		"passed above already":   {[]string{"RUNPOD_EARLY_FITNESS_CHECKS_DONE=1"}, false, false, `"1"`},
 		"a threshold set late":   {[]string{"LATE=RUNPOD_MIN_MEMORY_GB=0.02"}, true, true, `"1"`},
 		"checks turned off late": {[]string{"LATE=RUNPOD_SKIP_FITNESS_CHECKS=true " + insatiable}, true, false, `"1"`},
 	} {

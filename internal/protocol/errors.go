@@ -47,6 +47,9 @@ func (e *ResetError) Unwrap() error { return e.Err }
 // the Hub's test runner gives neither a ping nor a stream URL.
 var ErrNoURL = errors.New("the platform gave no URL for this call")
 
+// ErrNotBegun says that a handler's program ended before it had the job, so that the job had no part in that end.
+var ErrNotBegun = errors.New("the program never had the job")
+
 // What a Backend can say about a job that a worker reports on.
 var (
 	ErrUnknownJob = errors.New("job not found")              // 404: never existed, expired or deleted

@@ -17,7 +17,7 @@ type Handler interface {
 	Start(ctx context.Context) (protocol.Ready, error)
 	// Handle runs one job. An Outcome with an Error is the handler's own failure; an error means that
 	// the handler could not finish: ctx was cancelled, or its program died, and then Exited is closed
-	// before. It may be called concurrently, and returns only when the job no longer runs.
+	// before. With protocol.ErrNotBegun the program ended before it had the job, which is then for the next one. It may be called concurrently, and returns only when the job no longer runs.
 	Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error)
 	// Limit is how many jobs it can really run at a time, 0 for any number. It may change after a
 	// job: what a Python function does is sure only once it was called.

@@ -136,6 +136,33 @@ func TestCrash_WhileIdle(t *testing.T) {
 	})
 }
 
+// A job that the program never had is not to blame for its end, however often that happens to it, and is for the next one.
+func TestCrash_BeforeTheProgramHadTheJob(t *testing.T) {
+	for name, drain := range map[string]bool{"while jobs are taken": false, "while the worker drains": true} {
+		t.Run(name, func(t *testing.T) {
+			var died atomic.Int64
+			bubble(t, Config{MaxCrashes: 1}, func(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+				if job.ID == "a-1s" && died.Add(1) <= 2 {
+					time.Sleep(time.Second)
+					programOf(ctx).crash(errSignal)
+					return protocol.Outcome{}, fmt.Errorf("%w: %w", protocol.ErrNotBegun, errSignal)
+				}
+				return lasting(ctx, job, sink)
+			}, func(r *rig) {
+				offer(r, "a-1s")
+				r.start()
+				time.Sleep(500 * time.Millisecond)
+				if drain {
+					r.drain()
+				}
+				require.NotContains(r, r.results(time.Minute, 1)[0].Body, "error")
+				require.Equal(r, 3, r.handler.started("a-1s"))
+				require.Len(r, r.programs(), 3)
+			})
+		})
+	}
+}
+
 func TestCrash_TooOftenInARow(t *testing.T) {
 	t.Run("jobs", func(t *testing.T) {
 		bubble(t, Config{}, crashing, func(r *rig) {

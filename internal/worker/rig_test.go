@@ -201,7 +201,7 @@ func (h *fakeHandler) Handle(ctx context.Context, job protocol.Job, sink protoco
 	outcome, err := h.handle(living, job, sink)
 	die()
 	<-dying
-	if err != nil && ctx.Err() == nil && closed(h.exited) {
+	if err != nil && ctx.Err() == nil && closed(h.exited) && !errors.Is(err, protocol.ErrNotBegun) {
 		err = h.err
 	}
 	return outcome, err

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"runpodctl-worker/internal/protocol"
@@ -73,13 +74,16 @@ func (l *ledger) enter(t *task) *life {
 type coming int
 
 const (
-	well   coming = iota // with a result
-	failed               // with a failure of its own
-	lost                 // without an outcome
+	well    coming = iota // with a result
+	failed                // with a failure of its own
+	lost                  // without an outcome
+	unbegun               // without having been in it
 )
 
 func cameBack(outcome protocol.Outcome, err error) coming {
 	switch {
+	case errors.Is(err, protocol.ErrNotBegun):
+		return unbegun
 	case err != nil:
 		return lost
 	case outcome.Error != "":
@@ -90,7 +94,7 @@ func cameBack(outcome protocol.Outcome, err error) coming {
 }
 
 // leave notes that the handler has returned. A job that was lost with its program waits here for its fate; true
-// means that it is run again.
+// means that it is run again, as is one that the program never had.
 func (l *ledger) leave(t *task, how coming, reported bool) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,6 +104,10 @@ func (l *ledger) leave(t *task, how coming, reported bool) (again bool) {
 	s.strike(t)
 	if how == well && life.sick == "" {
 		s.crashes = 0
+	}
+	if how == unbegun {
+		l.changed.Broadcast()
+		return t.handling.Err() == nil && (life.over() || life.condemned)
 	}
 	if !life.lostBy(t, how) {
 		return false

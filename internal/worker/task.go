@@ -95,6 +95,10 @@ func (t *task) handle() (protocol.Outcome, error) {
 		if !t.w.ledger.leave(t, how, t.out.used()) {
 			return outcome, t.w.ledger.explain(life, err)
 		}
+		if how == unbegun {
+			t.log(slog.LevelWarn, "The program ended before it had this job; the next one gets it.")
+			continue
+		}
 		t.log(slog.LevelWarn, "The program ended, and not for this job alone, which is run again by itself.")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 
 	"runpodctl-worker/internal/protocol"
@@ -58,7 +59,8 @@ func (p *Program) handle(ctx context.Context, job protocol.Job, sink protocol.Si
 	number, data, err := p.enter(c)
 	if err != nil {
 		if p.Err() != nil {
-			<-p.exited // the worker knows that the job never came to the program
+			<-p.exited
+			err = fmt.Errorf("%w: %w", protocol.ErrNotBegun, err)
 		}
 		return protocol.Outcome{}, err
 	}

@@ -149,9 +149,12 @@ import os, runpod
 def handler(job): os._exit(7)
 runpod.serverless.start({"handler": handler})
 `, 1)
-	c.Offer(apidouble.Job("j1"))
+	for n, id := range []string{"j1", "j2"} { // the second one comes to a new life of the program
+		c.Offer(apidouble.Job(id))
+		require.Contains(t, c.results(t, n+1)[n].Body, "the program ended (exit code 7)")
+	}
+	c.drain()
 	<-c.over
-	require.Equal(t, worker.HandlerExited, c.reason)
-	require.ErrorContains(t, c.err, "exit code 7")
-	require.Contains(t, c.results(t, 1)[0].Body, "the program ended (exit code 7)")
+	require.NoError(t, c.err)
+	require.Equal(t, worker.Drained, c.reason)
 }

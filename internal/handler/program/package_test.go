@@ -178,6 +178,7 @@ func TestLogger(t *testing.T) {
 		{"text", "", `log.info("a", "j")`, "INFO   | j | a\n"},
 		{"json", "RUNPOD_ENDPOINT_ID=e", `log.info("a", "j")`, `{"requestId": "j", "message": "a", "level": "INFO"}` + "\n"},
 		{"text asked for", "RUNPOD_ENDPOINT_ID=e RUNPODCTL_WORKER_LOG_FORMAT=text", `log.info("a", "j")`, "INFO   | j | a\n"},
+		{"json asked for", "RUNPODCTL_WORKER_LOG_FORMAT=json", `log.info("a", "j")`, `{"requestId": "j", "message": "a", "level": "INFO"}` + "\n"},
 		{"secret", "", `log.secret("key", "rpa_ABCDEF")`, "INFO   | key: [REDACTED]\n"},
 		{"empty secret", "", `log.secret("key", "")`, "INFO   | key: [REDACTED]\n"},
 		{"level", "RUNPOD_LOG_LEVEL=ERROR", `log.info("a"); log.error("b")`, "ERROR  | b\n"},

@@ -59,6 +59,7 @@ type Program struct {
 	missed    chan struct{} // closed when a job came for a program that had ended
 	exited    chan struct{}
 	stopping  chan struct{} // closed by Stop
+	stuck     chan struct{} // closed when a Stop could not end the program
 	breakOnce sync.Once
 	missOnce  sync.Once
 	stopOnce  sync.Once
@@ -88,7 +89,7 @@ func New(o Options) *Program {
 	p := &Program{
 		opts: o, log: o.Log, places: places(),
 		ready: make(chan hello, 1), resized: make(chan struct{}, 1),
-		broken: make(chan struct{}), missed: make(chan struct{}), exited: make(chan struct{}), stopping: make(chan struct{}),
+		broken: make(chan struct{}), missed: make(chan struct{}), exited: make(chan struct{}), stopping: make(chan struct{}), stuck: make(chan struct{}),
 		conns: map[*conn]bool{},
 		calls: map[uint32]*call{},
 		byID:  map[string]*call{},

@@ -2,6 +2,7 @@ package program
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -30,6 +31,10 @@ func (p *Program) stopNow(ctx context.Context) error {
 		p.waitFor(ctx)
 	}
 	err := p.proc.Stop(ctx)
+	if err != nil { // it will not end, or nobody knows when: nothing may wait for that
+		p.fail(fmt.Errorf("it could not be ended: %w", err))
+		close(p.stuck)
+	}
 	p.shut()
 	<-p.exited
 	p.doors.remove()

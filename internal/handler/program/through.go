@@ -47,5 +47,8 @@ func (p *Program) handleThroughGateway(ctx context.Context, job protocol.Job, si
 	}
 	p.missOnce.Do(func() { close(p.missed) })
 	<-p.exited
+	if errors.Is(err, protocol.ErrNotBegun) {
+		return out, fmt.Errorf("%w: %w", protocol.ErrNotBegun, p.Err())
+	}
 	return out, withLastLines(p.Err())
 }

@@ -60,7 +60,10 @@ func (p *Program) leaves() bool {
 func (p *Program) end() {
 	why := p.linger()
 	if why == nil {
-		<-p.proc.Exited()
+		select {
+		case <-p.proc.Exited():
+		case <-p.stuck:
+		}
 		return
 	}
 	p.fail(why)
@@ -75,6 +78,11 @@ func (p *Program) end() {
 
 // linger waits for the program to end by itself, or by a Stop. Else it returns why it has to be ended.
 func (p *Program) linger() error {
+	select {
+	case <-p.stopping:
+		return nil // the Stop sees to it
+	default:
+	}
 	p.mu.Lock()
 	fault, pid := p.fault, p.pid
 	p.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/protocol/server"
 )
 
@@ -44,6 +45,9 @@ type Options struct {
 
 // ErrClosed is the end of a job whose program has ended.
 var ErrClosed = errors.New("the program takes no jobs any more")
+
+// errUntaken is the same for a job that the program has never got.
+var errUntaken = fmt.Errorf("%w: %w", ErrClosed, protocol.ErrNotBegun)
 
 // UnhealthyError is what a program says of itself before it leaves: one of its fitness checks has failed.
 type UnhealthyError struct {
@@ -170,7 +174,11 @@ func (g *Gateway) endJobs() {
 	defer g.mu.Unlock()
 	g.closed, g.owed = true, g.owed || len(g.jobs) > 0
 	for _, j := range g.jobs {
-		g.giveUp(j, ErrClosed)
+		if j.taken {
+			g.giveUp(j, ErrClosed)
+		} else {
+			g.giveUp(j, errUntaken)
+		}
 	}
 	g.update()
 }

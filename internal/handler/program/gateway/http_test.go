@@ -267,6 +267,8 @@ func TestClose(t *testing.T) {
 		<-h.over
 		require.ErrorIs(t, h.err, ErrClosed)
 	}
+	require.NotErrorIs(t, a.err, protocol.ErrNotBegun)
+	require.ErrorIs(t, b.err, protocol.ErrNotBegun, "it had no part in the end of the program")
 	_, err = s.Handle(t.Context(), protocol.Job{ID: "c"}, &sink{})
 	require.ErrorIs(t, err, ErrClosed)
 

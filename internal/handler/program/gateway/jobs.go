@@ -53,7 +53,7 @@ func (g *Gateway) enter(j *job) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return ErrClosed
+		return errUntaken
 	}
 	if g.jobs[j.ID] != nil {
 		return errors.New("the program works on a job of this id already")

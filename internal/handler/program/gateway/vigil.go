@@ -13,6 +13,7 @@ const (
 	// minSilence is how long any program may be silent that works on nothing. A start script that starts its Python
 	// again gets twice the time that the first one took to load, if that is longer.
 	minSilence = 2 * time.Minute
+	silentStep = time.Second
 )
 
 // ErrSilent is the fault of a program that stays, but is of no use any more.
@@ -69,13 +70,18 @@ func (g *Gateway) watch() {
 	}
 }
 
-// after acts with the lock held, unless something has happened before, and passes a fault on without it.
+// after acts with the lock held, unless something has happened before, and passes a fault on without it. It waits step by
+// step: of the time for which the container was frozen, and the program silent because of that, at most one counts.
 func (g *Gateway) after(d time.Duration, act func() (fault error)) {
-	round := g.vigil.round
-	g.vigil.timer = time.AfterFunc(d, func() {
+	round, step := g.vigil.round, min(d, silentStep)
+	g.vigil.timer = time.AfterFunc(step, func() {
 		g.mu.Lock()
 		var fault error
-		if g.vigil.round == round {
+		switch {
+		case g.vigil.round != round:
+		case d > step:
+			g.after(d-step, act)
+		default:
 			fault = act()
 		}
 		g.mu.Unlock()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"os/exec"
 	"testing"
 	"time"
 
@@ -79,4 +80,23 @@ func TestSilence(t *testing.T) {
 			require.Equal(t, []error{ErrSilent}, r.faulted())
 		})
 	})
+}
+
+// A program that was frozen together with the worker has not been silent.
+func TestVigilInAFrozenContainer(t *testing.T) {
+	s := open(t, nil)
+	ended := make(chan error, 1)
+	const patience = 3 * time.Second
+	s.mu.Lock()
+	s.opts.Fault = func(err error) { ended <- err }
+	s.vigil.patience = patience
+	s.watch()
+	s.mu.Unlock()
+	require.NoError(t, exec.Command("sh", "-c", "kill -STOP $PPID; sleep 4; kill -CONT $PPID").Run())
+	select {
+	case err := <-ended:
+		require.Fail(t, "it is given up", "%v", err)
+	case <-time.After(patience / 3):
+	}
+	require.ErrorIs(t, <-ended, ErrSilent)
 }
