@@ -129,7 +129,11 @@ func (s *session) run(c *cli.Context) error {
 	} else {
 		host.env = append(slices.Clip(host.env), config.LogFormat+"=text")
 	}
-	life, endLife := watchSignals(s.Process, log, drainsFirst)
+	meaning := drainsFirst
+	if mode == modeLB {
+		meaning = "the program is ended"
+	}
+	life, endLife := watchSignals(s.Process, log, meaning)
 	defer endLife()
 	if _, _, err := host.fit.suite(life.fetch, checks.ConfigFrom(s.Lookup), false); err != nil {
 		return err // a file of checks that makes no sense is the caller's mistake, not the machine's

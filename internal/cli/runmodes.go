@@ -64,8 +64,11 @@ func (h *workerHost) saidUnfit(err error) error {
 // realtime is the worker that takes jobs from requests to its own port. It runs no checks, as the SDK's does not.
 func (h *workerHost) realtime(l lifecycle) error {
 	port, err := config.RealtimePortFrom(h.lookup)
-	if err != nil || port == 0 {
+	switch {
+	case err != nil || port == 0:
 		return usagef("a realtime worker needs a port: set %s to it", config.RealtimePort)
+	case h.platform.EndpointID == "":
+		return usagef("a realtime worker needs the id of its endpoint for its route: set %s", config.EndpointID)
 	}
 	api := h.client()
 	defer api.Close()
@@ -83,6 +86,9 @@ func (h *workerHost) realtime(l lifecycle) error {
 
 // supervise is the worker of a load-balanced endpoint: all checks, then the program, which serves its port itself.
 func (h *workerHost) supervise(l lifecycle) error {
+	if h.options.spec.echo {
+		return usagef("--%s %s supervises a program, and echo is none", flagMode, modeLB)
+	}
 	if fit, err := h.early(l.fetch); !fit {
 		return err
 	}

@@ -3,10 +3,13 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -62,6 +65,15 @@ func WorkerFrom(lookup Lookup) (Worker, error) {
 	if w.ID == "" {
 		w.ID = uuid.NewString()
 	}
+	// Without the others a worker can work, so what is wrong with them shows when they are called.
+	for name, template := range map[string]string{GetJob: w.URLs.GetJob, PostOutput: w.URLs.PostOutput} {
+		if err := checkURL(template); err != nil {
+			return Worker{}, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	if strings.ContainsFunc(w.APIKey, unicode.IsControl) {
+		return Worker{}, fmt.Errorf("%s holds a line break or another control character, which no header can carry", AIAPIKey)
+	}
 	if err := number(lookup, PingInterval, time.Millisecond, &w.PingInterval); err != nil {
 		return Worker{}, err
 	}
@@ -69,6 +81,19 @@ func WorkerFrom(lookup Lookup) (Worker, error) {
 		return Worker{}, err
 	}
 	return w, nil
+}
+
+// checkURL refuses a template that no call can be made to. The placeholders are in its path. What it holds may be
+// secret, so the error does not show it.
+func checkURL(template string) error {
+	if template == "" {
+		return nil
+	}
+	u, err := url.Parse(template)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return errors.New("is no URL: want http:// or https:// and a host")
+	}
+	return nil
 }
 
 // RealtimePortFrom reads the port of a realtime worker; 0: this is none.
