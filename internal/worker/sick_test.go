@@ -184,3 +184,22 @@ func TestSick_OutputsAreNotLookedAt(t *testing.T) {
 		require.Len(r, r.api.Accepted(apidouble.Done), 2)
 	})
 }
+
+// A job that the program never had is no victim of its GPU: even one that has shown something, as it seems, is run again.
+func TestSick_AJobThatTheProgramNeverHad(t *testing.T) {
+	bubble(t, Config{Concurrency: 2}, func(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+		outcome, err := ailing(ctx, job, sink)
+		if err != nil && job.ID == "stream-3s" {
+			err = fmt.Errorf("%w: %w", protocol.ErrNotBegun, err)
+		}
+		return outcome, err
+	}, func(r *rig) {
+		offer(r, "sick-1s", "stream-3s")
+		r.start()
+		for _, post := range r.results(time.Minute, 2) {
+			require.Equal(r, post.Job == "stream-3s", strings.Contains(post.Body, "output"), post.Body)
+		}
+		require.Equal(r, 2, r.handler.started("stream-3s"))
+		require.Len(r, r.programs(), 2)
+	})
+}
