@@ -62,6 +62,10 @@ fuzz: ## Fuzz each parser for ten seconds
 bench: setup build ## Measure against the official SDK; prints the table of docs/benchmarks.md
 	RUNPODCTL_TEST_PYTHON=$(CURDIR)/.venv/bin/python go run ./test/bench -bin $(BIN)
 
+.PHONY: chaos
+chaos: build ## Run 10 000 jobs while a tenth of all calls goes wrong; prints what became of them
+	go run ./test/chaos -bin $(BIN)
+
 .PHONY: lint
 lint: $(LINT) ## Check format, style and the import rules
 	test/setup.sh gcc

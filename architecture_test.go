@@ -20,13 +20,15 @@ var rooms = map[string][]string{
 	"cmd/runpodctl-worker-nvml-probe": {"internal/nvmlprobe"},
 	"internal/cli":                    {"internal"},
 	"internal/config":                 {"internal/protocol"},
-	"internal/protocol":               {"internal/protocol"},
+	"internal/redact":                 {},
+	"internal/metrics":                {"internal/protocol"},
+	"internal/protocol":               {"internal/protocol", "internal/redact"},
 	"internal/proc":                   {},
 	"internal/worker":                 {"internal/protocol", "internal/worker"},
 	"internal/journal":                {"internal/protocol"},
 	"internal/ready":                  {"internal/protocol", "internal/proc"},
 	"internal/realtime":               {"internal/protocol"},
-	"internal/handler":                {"internal/protocol", "internal/proc", "internal/handler"},
+	"internal/handler":                {"internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
 	"internal/emulator":               {"internal/protocol", "internal/emulator"},
 	"internal/checks":                 {"internal/config", "internal/checks", "internal/proc"},
 	"internal/cudaprobe":              {"internal/checks/gpu/wire", "internal/cudaprobe"},
@@ -47,10 +49,11 @@ var owners = map[string][]string{
 	"github.com/NVIDIA/go-nvml/":    {"internal/nvmlprobe"},
 	"github.com/shirou/gopsutil/":   {"internal/checks"},
 	"github.com/creack/pty/":        {"test"},
+	"github.com/prometheus/":        {"internal/metrics"},
 }
 
 // stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
-var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal"}
+var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact"}
 
 func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 	for _, pkg := range packages(t) {

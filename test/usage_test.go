@@ -30,6 +30,7 @@ func TestUsageErrors(t *testing.T) {
 		"unknown flag":      {[]string{"serve", "--no-such-flag"}, 2, "no-such-flag"},
 		"unknown command":   {[]string{"sevre"}, 2, "sevre"},
 		"bad value":         {[]string{"serve", "--port", "many"}, 2, "port"},
+		"bad size":          {[]string{"serve", "--handler", file, "--max-result", "big"}, 2, "--max-result big"},
 		"stray argument":    {[]string{"serve", "stray", "--handler", "echo"}, 2, "stray"},
 		"port taken":        {[]string{"serve", "--handler", "echo", "--host", "127.0.0.1", "--port", port}, 1, port},
 	} {

@@ -23,6 +23,8 @@ type Options struct {
 	Total       time.Duration // not 0: of a whole run
 	SideBySide  int           // how many checks may run at once; below 2: one after another
 	StopAtFatal bool          // what follows a fatal result is not run
+
+	Clean func(text string) string // not nil: takes out of the texts of a result what nobody may see
 }
 
 // Runner runs steps and tells what happens. A check that does not come back is left behind and reported; while it still
@@ -135,6 +137,9 @@ func (r *run) begin(ctx context.Context, waiting []Step, busy map[string]bool, r
 
 // finish records a result and returns the steps that it brought to light.
 func (r *run) finish(row Row) []Step {
+	if clean := r.runner.options.Clean; clean != nil {
+		row.Result = row.Result.clean(clean)
+	}
 	found := r.found(row)
 	r.rows[row.Step.Key()] = row
 	if r.runner.options.StopAtFatal && row.Fatal() && r.stopped == "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -56,6 +57,31 @@ func TestPages_NameFlagsThatExist(t *testing.T) {
 		require.NoError(t, err)
 		for _, flag := range regexp.MustCompile("`--([a-z_-]+)").FindAllStringSubmatch(string(text), -1) {
 			require.True(t, known[flag[1]], "%s names --%s", file, flag[1])
+		}
+	}
+}
+
+// No page names a test that is not there.
+func TestPages_NameTestsThatExist(t *testing.T) {
+	known := map[string]bool{}
+	err := filepath.WalkDir("../..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(text), -1) {
+			known[found[1]] = true
+		}
+		return err
+	})
+	require.NoError(t, err)
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(text), -1) {
+			require.True(t, known[name[1]], "%s names %s", file, name[1])
 		}
 	}
 }

@@ -192,9 +192,11 @@ func (s *session) examination(ctx context.Context, c *cli.Context) (*examination
 			return nil, usagef("--%s %s: want no negative time", name, c.Duration(name))
 		}
 	}
-	x.runner = checks.NewRunner(checks.Options{Cap: c.Duration(flagTimeout), SideBySide: sideBySide})
+	x.runner = checks.NewRunner(checks.Options{
+		Cap: c.Duration(flagTimeout), SideBySide: sideBySide, Clean: s.secrets.String,
+	})
 	// Nothing is logged but what concerns the handler, which stands in its row; a bad flag is one all the same.
-	if _, err := newLogger(io.Discard, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), false); err != nil {
+	if _, err := newLogger(io.Discard, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), false); err != nil {
 		return nil, err
 	}
 	phases, err := phasesOf(c.String(flagPhase))
@@ -281,7 +283,7 @@ func (s *session) doctorHandler(c *cli.Context, phases []checks.Phase) (*doctorH
 		make: func(output io.Writer) *program.Program {
 			return program.New(program.Options{
 				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output,
-				Log: s.doctorLog(c, output), LogLevel: c.String(flagLogLevel),
+				Log: s.doctorLog(c, output), Secrets: s.secrets, LogLevel: c.String(flagLogLevel),
 			})
 		},
 	}, nil
@@ -289,7 +291,7 @@ func (s *session) doctorHandler(c *cli.Context, phases []checks.Phase) (*doctorH
 
 // doctorLog logs to the output of the handler. The flags have been looked at.
 func (s *session) doctorLog(c *cli.Context, output io.Writer) *slog.Logger {
-	log, err := newLogger(output, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), false)
+	log, err := newLogger(output, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), false)
 	if err != nil {
 		return slog.New(slog.DiscardHandler)
 	}

@@ -22,6 +22,8 @@ type fitness struct {
 	args   []string // of the command line, for the exemptions
 	file   string   // with checks of the user's own
 	log    *slog.Logger
+	clean  func(string) string // takes secrets out of results; may be nil
+	told   func(checks.Row)    // hears of each result; may be nil
 
 	passed bool          // the early checks ran and passed
 	first  checks.Config // what they were held against
@@ -127,7 +129,7 @@ func (f *fitness) run(ctx context.Context, steps []checks.Step) error {
 		return nil
 	}
 	f.log.Info(fmt.Sprintf("Running %d fitness check(s)...", len(steps)))
-	runner := checks.NewRunner(checks.Options{StopAtFatal: true})
+	runner := checks.NewRunner(checks.Options{StopAtFatal: true, Clean: f.clean})
 	report := runner.Run(ctx, steps, f.tell)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -146,6 +148,9 @@ func (f *fitness) tell(event checks.Event) {
 		f.log.Debug("Executing fitness check: " + e.Step.Name)
 	case checks.Finished:
 		logRow(f.log, e.Row)
+		if f.told != nil {
+			f.told(e.Row)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"runpodctl-worker/internal/protocol/client"
 	"runpodctl-worker/internal/ready"
 	"runpodctl-worker/internal/realtime"
+	"runpodctl-worker/internal/redact"
 	"runpodctl-worker/internal/worker"
 )
 
@@ -27,6 +28,9 @@ type workerHost struct {
 	ready          func(protocol.Ready) // called at each start; may be nil
 	fit            *fitness             // nil: no fitness checks
 	journal        worker.Journal       // nil: none
+	secrets        *redact.Secrets
+	printed        *programLog // nil: what the program prints goes through as it is
+	watched        *observed   // nil: nobody looks
 }
 
 // once runs one worker to its end.
@@ -37,7 +41,7 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 	if linger == 0 {
 		linger = -1 // the worker's word for none
 	}
-	return worker.New(worker.Config{
+	w := worker.New(worker.Config{
 		Concurrency:  h.options.concurrency,
 		PingInterval: h.platform.PingInterval,
 		StopLinger:   linger,
@@ -48,8 +52,12 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		FailOnKill:   h.options.failOnKill,
 		JobTimeout:   h.options.jobTimeout,
 		MaxCrashes:   h.options.maxCrashes,
+		MaxResult:    h.options.maxResult,
+		MaxChunk:     h.options.maxChunk,
+		StreamBatch:  h.options.batch,
 		Log:          h.log,
 		Journal:      h.journal,
+		Observer:     h.watched.observer(),
 		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {
 			if h.fit != nil {
 				if err := h.fit.start(ctx, ready, handler, first); err != nil {
@@ -61,7 +69,9 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 			}
 			return nil
 		},
-	}, h.handler, api).Run(l.fetch, l.work)
+	}, h.handler, api)
+	h.watched.follow(w)
+	return w.Run(l.fetch, l.work)
 }
 
 // keep runs a worker and, as the platform would, a new one where a job asked for it.
@@ -100,6 +110,10 @@ func (h *workerHost) bare() worker.Handler {
 	if spec.echo {
 		return echo.New()
 	}
+	var line program.Line
+	if h.printed != nil {
+		line = h.printed.line
+	}
 	return program.New(program.Options{
 		Args:        spec.args(h.options.python),
 		Env:         h.env,
@@ -112,6 +126,9 @@ func (h *workerHost) bare() worker.Handler {
 		Debugger:    h.options.debugger,
 		LogLevel:    h.options.logLevel,
 		NoShim:      h.options.noShim,
+		ErrorLogs:   h.options.errorLogs,
+		Line:        line,
+		Secrets:     h.secrets,
 	})
 }
 

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +10,7 @@ import (
 	"sync"
 
 	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/redact"
 )
 
 // The attributes that a log line shows in a place of their own.
@@ -20,25 +19,22 @@ const (
 	attrBatch = "batch"
 )
 
-// maxMessage is the longest message, in characters, that the platform's log keeps whole.
-const maxMessage = 4096
-
 // newLogger logs to w as the Python SDK does, so that what people grep for stays the same.
-func newLogger(w io.Writer, lookup config.Lookup, level, format string, color bool) (*slog.Logger, error) {
-	fromEnv := false
+func newLogger(w io.Writer, lookup config.Lookup, secrets *redact.Secrets, level, format string, color bool) (*slog.Logger, error) {
+	variable := ""
 	if level == "" {
 		for _, name := range []string{config.LogLevel, config.DebugLevel} {
 			if v, ok := lookup(name); ok && v != "" && level == "" {
-				level, fromEnv = v, true
+				level, variable = v, name
 			}
 		}
 	}
-	lvl, ok := levels[strings.ToUpper(level)]
-	if !ok && !fromEnv {
+	lvl, ok := levels[strings.ToUpper(strings.TrimSpace(level))]
+	if !ok && variable == "" {
 		return nil, usagef("--%s %q: want ERROR, WARN, INFO or DEBUG", flagLogLevel, level)
 	}
-	if v, _ := lookup(config.LogFormat); format == "auto" && (v == "json" || v == "text") {
-		format = v // as with the level, a misspelt one in the environment is nothing to die of
+	if wanted, ok := lookup(config.LogFormat); ok && format == "auto" && (wanted == "json" || wanted == "text") {
+		format = wanted
 	}
 	asJSON := format == "json"
 	switch format {
@@ -49,10 +45,10 @@ func newLogger(w io.Writer, lookup config.Lookup, level, format string, color bo
 	default:
 		return nil, usagef("--%s %q: want auto, json or text", flagLogFormat, format)
 	}
-	logger := slog.New(&logHandler{w: w, mu: new(sync.Mutex), level: lvl, json: asJSON, color: color})
+	logger := slog.New(&logHandler{w: w, mu: new(sync.Mutex), level: lvl, json: asJSON, color: color, secrets: secrets})
 	if !ok {
 		// A worker must not die of a misspelt level in its environment.
-		logger.Warn(fmt.Sprintf("log level %q is none of ERROR, WARN, INFO, DEBUG; using INFO", level))
+		logger.Warn(fmt.Sprintf("%s=%q is none of ERROR, WARN, INFO, DEBUG; using INFO", variable, level))
 	}
 	return logger, nil
 }
@@ -60,6 +56,7 @@ func newLogger(w io.Writer, lookup config.Lookup, level, format string, color bo
 var levels = map[string]slog.Level{
 	"": slog.LevelInfo, "NOTSET": slog.LevelDebug - 4, "TRACE": slog.LevelDebug - 4, "DEBUG": slog.LevelDebug,
 	"INFO": slog.LevelInfo, "WARN": slog.LevelWarn, "ERROR": slog.LevelError,
+	"WARNING": slog.LevelWarn, "FATAL": slog.LevelError, "CRITICAL": slog.LevelError, // as some pages and Python have them
 }
 
 // logHandler writes `LEVEL  | job | message`, or one JSON object a line.
@@ -70,6 +67,26 @@ type logHandler struct {
 	json  bool
 	color bool
 	attrs []slog.Attr
+
+	secrets *redact.Secrets
+	told    func(level slog.Level, job, message string) // hears of warnings and errors; may be nil
+}
+
+// isJSON tells whether a log is for the platform, not for people.
+func isJSON(log *slog.Logger) bool {
+	h, ok := log.Handler().(*logHandler)
+	return ok && h.json
+}
+
+// tee is a log whose warnings and errors somebody else hears of too.
+func tee(log *slog.Logger, told func(level slog.Level, job, message string)) *slog.Logger {
+	h, ok := log.Handler().(*logHandler)
+	if !ok {
+		return log
+	}
+	next := *h
+	next.told = told
+	return slog.New(&next)
 }
 
 func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= h.level }
@@ -100,10 +117,11 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		add(a)
 	}
 	r.Attrs(add)
-	message := shorten(r.Message + rest.String())
-	if batch != "" {
-		message = "[batchId=" + batch + "] " + message
+	message := h.secrets.String(r.Message + rest.String())
+	if h.told != nil && r.Level >= slog.LevelWarn {
+		h.told(r.Level, job, shorten(message, maxMessage))
 	}
+	message = inBatch(batch, message)
 	line := h.line(r.Level, job, message)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -116,76 +134,8 @@ func (h *logHandler) line(level slog.Level, job, message string) []byte {
 	case h.json:
 		return jsonLine(name, job, message)
 	case h.color:
-		return colored(level, textLine(name, job, message))
+		return colored(level, textLine(name, job, shorten(message, maxMessage)))
 	default:
-		return textLine(name, job, message)
-	}
-}
-
-func textLine(level, job, message string) []byte {
-	if job != "" {
-		message = job + " | " + message
-	}
-	return fmt.Appendf(nil, "%-7s| %s\n", level, message)
-}
-
-// colored lets a warning or an error stand out. Its word stands there all the same.
-func colored(level slog.Level, line []byte) []byte {
-	const yellow, red = 33, 31
-	code := yellow
-	switch {
-	case level >= slog.LevelError:
-		code = red
-	case level < slog.LevelWarn:
-		return line
-	}
-	return fmt.Appendf(nil, "\x1b[%dm%s\x1b[0m\n", code, bytes.TrimSuffix(line, []byte("\n")))
-}
-
-func jsonLine(level, job, message string) []byte {
-	var id *string // the SDK writes null where a line belongs to no job
-	if job != "" {
-		id = &job
-	}
-	var line bytes.Buffer
-	enc := json.NewEncoder(&line)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(struct {
-		RequestID *string `json:"requestId"`
-		Message   string  `json:"message"`
-		Level     string  `json:"level"`
-	}{id, message, level})
-	if err != nil { // strings always encode
-		return nil
-	}
-	return line.Bytes()
-}
-
-// shorten cuts the middle out of a message that is too long.
-func shorten(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	runes := []rune(message)
-	if len(runes) <= maxMessage {
-		return message
-	}
-	half := maxMessage / 2
-	return fmt.Sprintf("%s\n...TRUNCATED (%d characters)...\n%s",
-		string(runes[:half]), len(runes)-2*half, string(runes[len(runes)-half:]))
-}
-
-func levelName(l slog.Level) string {
-	switch {
-	case l >= slog.LevelError:
-		return "ERROR"
-	case l >= slog.LevelWarn:
-		return "WARN"
-	case l >= slog.LevelInfo:
-		return "INFO"
-	case l >= slog.LevelDebug:
-		return "DEBUG"
-	default:
-		return "TRACE"
+		return textLine(name, job, shorten(message, maxMessage))
 	}
 }

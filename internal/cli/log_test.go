@@ -27,7 +27,9 @@ func TestLogger(t *testing.T) {
 		{name: "JSON has no colour", env: endpoint, level: "WARN", color: true, want: `{"requestId":null,"message":"odd <b>","level":"WARN"}` + "\n"},
 		{name: "a level by flag", level: "warn", want: "WARN   | odd <b>\n"},
 		{name: "a level by the environment", env: map[string]string{"RUNPOD_LOG_LEVEL": "WARN", "RUNPOD_DEBUG_LEVEL": "DEBUG"}, want: "WARN   | odd <b>\n"},
-		{name: "a bad level in the environment warns", env: map[string]string{"RUNPOD_DEBUG_LEVEL": "5"}, want: "WARN   | log level \"5\" is none of ERROR, WARN, INFO, DEBUG; using INFO\nINFO   | j1 | Started. | n=2\nWARN   | odd <b>\n"},
+		{name: "Python's name of a level", env: map[string]string{"RUNPOD_LOG_LEVEL": " warning "}, want: "WARN   | odd <b>\n"},
+		{name: "the format by the environment", env: map[string]string{"RUNPODCTL_WORKER_LOG_FORMAT": "json"}, level: "WARN", want: `{"requestId":null,"message":"odd <b>","level":"WARN"}` + "\n"},
+		{name: "a bad level in the environment warns", env: map[string]string{"RUNPOD_DEBUG_LEVEL": "5"}, want: "WARN   | RUNPOD_DEBUG_LEVEL=\"5\" is none of ERROR, WARN, INFO, DEBUG; using INFO\nINFO   | j1 | Started. | n=2\nWARN   | odd <b>\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -35,7 +37,7 @@ func TestLogger(t *testing.T) {
 			if tt.format == "" {
 				tt.format = "auto"
 			}
-			log, err := newLogger(&out, func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }, tt.level, tt.format, tt.color)
+			log, err := newLogger(&out, func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }, nil, tt.level, tt.format, tt.color)
 			require.NoError(t, err)
 			log.With("job", "j1").Info("Started.", "n", 2)
 			log.Warn("odd <b>")
@@ -47,15 +49,15 @@ func TestLogger(t *testing.T) {
 
 func TestLogger_RefusesFlagsThatMakeNoSense(t *testing.T) {
 	none := func(string) (string, bool) { return "", false }
-	_, err := newLogger(nil, none, "LOUD", "auto", false)
+	_, err := newLogger(nil, none, nil, "LOUD", "auto", false)
 	require.ErrorContains(t, err, `--log-level "LOUD"`)
-	_, err = newLogger(nil, none, "", "xml", false)
+	_, err = newLogger(nil, none, nil, "", "xml", false)
 	require.ErrorContains(t, err, `--log-format "xml"`)
 }
 
 func TestShorten_CutsTheMiddleOnRunes(t *testing.T) {
 	long := strings.Repeat("é", maxMessage) + strings.Repeat("ü", maxMessage)
-	got := shorten(long)
+	got := shorten(long, maxMessage)
 	require.True(t, strings.HasPrefix(got, "é") && strings.HasSuffix(got, "ü"))
 	require.Contains(t, got, "TRUNCATED (4096 characters)")
 	require.Less(t, len([]rune(got)), maxMessage+100)

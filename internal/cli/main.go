@@ -12,6 +12,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/redact"
 )
 
 // Process is everything that the program touches of its surroundings, so that tests can stand in for it.
@@ -37,16 +38,18 @@ const (
 // Main runs the program and returns its exit code.
 func Main(p Process) int {
 	args, command := splitCommand(p.Args)
-	app := newApp(&session{Process: p, command: command})
+	s := &session{Process: p, command: command, secrets: secretsOf(p.Lookup)}
+	app := newApp(s)
 	args = normalize(args, app)
-	err := app.RunContext(context.Background(), args)
-	return report(p.Stderr, err, slices.Contains(args, "--"+flagJSON))
+	err := s.guard(func() error { return app.RunContext(context.Background(), args) })
+	return report(p.Stderr, s.secrets.Error(err), slices.Contains(args, "--"+flagJSON))
 }
 
 // session is one invocation: the surroundings, and what follows "--" on the command line.
 type session struct {
 	Process
 	command []string
+	secrets *redact.Secrets
 }
 
 func newApp(s *session) *cli.App {

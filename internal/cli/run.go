@@ -30,6 +30,7 @@ const (
 	flagPingEarly  = "ping-early"
 	flagStateDir   = "state-dir"
 	flagHideKey    = "hide-key"
+	flagBatch      = "stream-batch"
 )
 
 // The kinds of worker.
@@ -59,10 +60,12 @@ func runCommand(s *session) *cli.Command {
 			&cli.StringFlag{Name: flagStateDir, Usage: "local `DIR` for the journal of what this worker owes, which survives its end; none = no journal (default: $XDG_STATE_HOME, /var/lib or the temporary directory)"},
 			&cli.BoolFlag{Name: flagPingEarly, Usage: "heartbeats begin before the handler is loaded, not after"},
 		}},
+		{"Results", append(sizeFlags(), &cli.BoolFlag{Name: flagBatch, Usage: "items of a stream that are text and come within 60ms are joined and posted as one"})},
 		{"One job instead of the platform's", jobFlags()},
 		{"Stopping", slices.Concat(stopFlags(), []cli.Flag{
 			&cli.StringFlag{Name: flagOnKill, Value: onKillRelease, Usage: "what happens to jobs that are cut short (`WORD`): release, and the platform gives them to another worker, or fail"},
 		})},
+		{"Who looks at it", observeFlags()},
 		{"General", generalFlags()},
 	}, s.run)
 }
@@ -87,7 +90,7 @@ func (s *session) run(c *cli.Context) error {
 			return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
 		}
 	}
-	log, err := newLogger(s.Stderr, s.Lookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
+	log, err := newLogger(s.Stderr, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
 	if err != nil {
 		return err
 	}
@@ -95,6 +98,16 @@ func (s *session) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	looked, err := readObserveFlags(c, mode)
+	if err != nil {
+		return err
+	}
+	watched, err := observe(looked, platform, log)
+	if err != nil {
+		return err
+	}
+	defer watched.close()
+	log = watched.through(log)
 	if endReaping, err := proc.Adopt(); err != nil {
 		log.Warn("Orphans of the handler are not reaped here.", slog.Any("error", err))
 	} else {
@@ -102,9 +115,19 @@ func (s *session) run(c *cli.Context) error {
 	}
 	host := &workerHost{
 		options: options, platform: platform, env: handlerEnv(s.Environ(), options.hideKey),
-		stdout: s.Stdout, stderr: s.Stderr, log: log,
-		lookup: s.Lookup,
-		fit:    &fitness{lookup: s.Lookup, env: s.Environ(), args: options.spec.command, file: c.String(flagChecks), log: log},
+		stdout: s.Stdout, stderr: s.Stderr, log: log, secrets: s.secrets,
+		lookup: s.Lookup, watched: watched,
+		fit: &fitness{
+			lookup: s.Lookup, env: s.Environ(), args: options.spec.command, file: c.String(flagChecks), log: log,
+			clean: s.secrets.String, told: watched.checked(),
+		},
+	}
+	if isJSON(log) {
+		host.printed = newProgramLog(log, s.secrets)
+		defer host.printed.close()
+		host.env = append(slices.Clip(host.env), config.LogFormat+"=json")
+	} else {
+		host.env = append(slices.Clip(host.env), config.LogFormat+"=text")
 	}
 	meaning := drainsFirst
 	if mode == modeLB {

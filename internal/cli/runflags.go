@@ -20,7 +20,7 @@ func (s *session) readRunFlags(c *cli.Context, initTimeout time.Duration) (worke
 	if err != nil {
 		return o, err
 	}
-	o.noShim, o.hideKey, o.pingEarly = c.Bool(flagNoShim), c.Bool(flagHideKey), c.Bool(flagPingEarly)
+	o.noShim, o.hideKey, o.pingEarly, o.batch = c.Bool(flagNoShim), c.Bool(flagHideKey), c.Bool(flagPingEarly), c.Bool(flagBatch)
 	if o.statePlaces, err = s.statePlaces(c.String(flagStateDir)); err != nil {
 		return o, err
 	}

@@ -25,8 +25,12 @@ func (h *workerHost) queue(l lifecycle) error {
 	}
 	defer h.openJournal()()
 	reason, err := h.once(l)
-	if reason == worker.Refreshed {
+	switch reason {
+	case worker.Refreshed:
 		h.log.Info("A job asked for a fresh worker: this one ends.")
+	case worker.HandlerExited:
+		h.tellDown(err)
+	default:
 	}
 	return workerExit(h.saidUnfit(err))
 }

@@ -73,6 +73,7 @@ func (s *session) readAccessFlags(c *cli.Context, log *slog.Logger, o *emulator.
 // readKey finds a key: flag, file, environment.
 func (s *session) readKey(c *cli.Context, log *slog.Logger, flag, fileFlag, variable string) (string, error) {
 	if key := c.String(flag); key != "" {
+		s.secrets.Add(key)
 		log.Warn("--" + flag + " shows the key to every process on this machine; " + variable + " or --" + fileFlag + " does not")
 		return key, nil
 	}
@@ -85,6 +86,7 @@ func (s *session) readKey(c *cli.Context, log *slog.Logger, flag, fileFlag, vari
 		if key == "" {
 			return "", usagef("--%s %s: is empty", fileFlag, path)
 		}
+		s.secrets.Add(key)
 		return key, nil
 	}
 	key, _ := s.Lookup(variable)

@@ -28,8 +28,8 @@ var sizes = []struct {
 }{
 	{"max-run-body", "10MiB", "largest body of run and of the calls for batches", func(o *emulator.Options) *int64 { return &o.MaxRun }},
 	{"max-runsync-body", "20MB", "largest body of runsync and the OpenAI route", func(o *emulator.Options) *int64 { return &o.MaxRunSync }},
-	{"max-result", "20MB", "largest result that a worker may post", func(o *emulator.Options) *int64 { return &o.MaxResult }},
-	{"max-chunk", "1MiB", "largest item of a stream that a worker may post", func(o *emulator.Options) *int64 { return &o.MaxChunk }},
+	{flagMaxResult, "20MB", "largest result that a worker may post", func(o *emulator.Options) *int64 { return &o.MaxResult }},
+	{flagMaxChunk, "1MiB", "largest item of a stream that a worker may post", func(o *emulator.Options) *int64 { return &o.MaxChunk }},
 	{flagRetain, "256MiB", "results that an endpoint keeps; the oldest make place before their time; 0 = no bound", func(o *emulator.Options) *int64 { return &o.RetainBytes }},
 }
 

@@ -39,6 +39,7 @@ func (h *workerHost) openJournal() (end func()) {
 		return func() {}
 	}
 	h.journal = j
+	h.watched.keeps(j)
 	return func() {
 		if err := j.Close(); err != nil {
 			h.log.Warn("The journal has no clean end.", slog.Any("error", err))

@@ -31,7 +31,7 @@ const (
 // testJob runs one job through a local Runpod of its own and prints it as a client of the hosted API
 // would read it.
 func (s *session) testJob(c *cli.Context, local emulator.Options) error {
-	for _, name := range []string{flagNoWorker, flagPrintEnv, flagWorkers, flagEndpoint, flagPort, flagHost} {
+	for _, name := range []string{flagNoWorker, flagPrintEnv, flagWorkers, flagEndpoint, flagPort, flagHost, flagMetrics, flagPprof} {
 		if c.IsSet(name) {
 			return usagef("--%s runs one job and ends; --%s makes no sense beside it", flagTestInput, name)
 		}
@@ -59,7 +59,7 @@ func (s *session) testJob(c *cli.Context, local emulator.Options) error {
 	}
 
 	view := newLiveView(s.Stderr, s.lively(c, s.Stderr))
-	log, err := newLogger(view, s.localLookup, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
+	log, err := newLogger(view, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
 	if err != nil {
 		view.Close()
 		return err

@@ -25,11 +25,14 @@ const (
 	flagDebugger    = "rp_debugger"
 	flagTestInput   = "test_input"
 	flagTestOutput  = "test_output"
+	flagMaxResult   = "max-result"
+	flagMaxChunk    = "max-chunk"
 )
 
 const (
 	defaultLinger     = 500 * time.Millisecond
 	maxConcurrency    = 1024
+	maxErrorLogs      = 1000
 	handlerStopPeriod = 10 * time.Second // from TERM to KILL for a program that is told to end
 )
 
@@ -43,6 +46,7 @@ func handlerFlags() []cli.Flag {
 		&cli.BoolFlag{Name: flagRefresh, Usage: "a fresh worker after every job, whatever the handler says"},
 		&cli.BoolFlag{Name: flagAggregate, Usage: "the result of a generator carries all its items"},
 		&cli.BoolFlag{Name: flagDebugger, Usage: "add timings to each output, under rp_debugger, as the SDK does"},
+		&cli.IntFlag{Name: flagErrorLogs, Usage: "the error of a job that raised has the last `N` lines that it printed, under logs; 0 = none"},
 	}
 }
 
@@ -60,6 +64,14 @@ func stopFlags() []cli.Flag {
 	}
 }
 
+// sizeFlags are the limits of what the platform takes from a worker. The local Runpod has them too.
+func sizeFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: flagMaxResult, Value: "20MB", Usage: "`SIZE` of the largest result that is posted; a larger one fails its job"},
+		&cli.StringFlag{Name: flagMaxChunk, Value: "1MiB", Usage: "`SIZE` of the largest item of a stream that is posted; a larger one fails its job"},
+	}
+}
+
 // workerOptions are the flags above, checked.
 type workerOptions struct {
 	spec                         handlerSpec
@@ -68,10 +80,13 @@ type workerOptions struct {
 	readyTimeout                 time.Duration
 	linger, grace                time.Duration
 	refresh, aggregate, debugger bool
+	maxResult, maxChunk          int // bytes
+	errorLogs                    int // lines of a job that its error carries
 
 	// of run alone
 	noShim, hideKey       bool
 	pingEarly, failOnKill bool
+	batch                 bool // of stream items
 	jobTimeout            time.Duration
 	maxCrashes            int // of one job; 0: the worker's default
 	probes                []ready.Probe
@@ -91,6 +106,10 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 		refresh:      c.Bool(flagRefresh),
 		aggregate:    c.Bool(flagAggregate),
 		debugger:     c.Bool(flagDebugger),
+		errorLogs:    c.Int(flagErrorLogs),
+	}
+	if o.errorLogs < 0 || o.errorLogs > maxErrorLogs {
+		return o, usagef("--%s %d: want 0 to %d", flagErrorLogs, o.errorLogs, maxErrorLogs)
 	}
 	if c.IsSet(flagReady) {
 		o.readyTimeout = c.Duration(flagReady)
@@ -106,10 +125,24 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 		}
 	}
 	var err error
+	if o.maxResult, err = readSize(c, flagMaxResult); err != nil {
+		return o, err
+	}
+	if o.maxChunk, err = readSize(c, flagMaxChunk); err != nil {
+		return o, err
+	}
 	if o.spec, err = findHandler(c.String(flagHandler), s.command, s.Lookup); err != nil {
 		return o, err
 	}
 	return o, o.checkProgram()
+}
+
+func readSize(c *cli.Context, name string) (int, error) {
+	n, err := parseSize(c.String(name))
+	if err != nil || n == 0 {
+		return 0, usagef("--%s %s: want a size such as 1MiB", name, c.String(name))
+	}
+	return int(n), nil
 }
 
 // checkProgram finds out early, and in plain words, that there is nothing to start.

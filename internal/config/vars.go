@@ -46,6 +46,13 @@ const (
 	GPUBenchmarkTimeout = "RUNPOD_GPU_BENCHMARK_TIMEOUT"
 )
 
+// Secrets are the variables whose values nobody may see: in a log, an error or a report.
+var Secrets = []string{
+	AIAPIKey, APIKey, ServeKey, ServeWorkerKey, "RUNPOD_ENDPOINT_SECRET",
+	"BUCKET_ACCESS_KEY_ID", "BUCKET_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+	"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "CIVITAI_TOKEN",
+}
+
 // Var is one variable for the documentation.
 type Var struct {
 	Name, Default, Meaning string

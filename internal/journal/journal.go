@@ -74,6 +74,19 @@ func (j *Journal) Crashes() map[string]int {
 	return crashes
 }
 
+// Waiting tells how many results are kept now, and how many bytes they have. Those found at the start are among them until
+// they are settled.
+func (j *Journal) Waiting() (results int, size int64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.state.jobs {
+		if e.result != nil {
+			results++
+		}
+	}
+	return results, j.state.held
+}
+
 // Taken notes that a job is run from now on.
 func (j *Journal) Taken(job string) {
 	j.note(job, func(*entry) (record, bool) { return record{kind: kindTaken, job: job}, true })

@@ -92,6 +92,33 @@ func TestJournal_ResultsComeBackAsTheyWere(t *testing.T) {
 	}
 }
 
+func TestJournal_WhatWaits(t *testing.T) {
+	waits := func(j *Journal, want ...protocol.Outcome) {
+		t.Helper()
+		size := int64(0)
+		for _, outcome := range want {
+			size += int64(len(outcomeHead(outcome)) + len(outcome.Output))
+		}
+		n, held := j.Waiting()
+		require.Equal(t, len(want), n)
+		require.Equal(t, size, held)
+	}
+	j := open(t, t.TempDir())
+	j.Taken("a")
+	j.Taken("b")
+	waits(j)
+	j.Result("a", output(`1`))
+	j.Result("b", large("x"))
+	waits(j, output(`1`), large("x"))
+	j.Released("a")
+	next := again(t, j)
+	waits(next, output(`1`), large("x"))
+	next.Settled("b")
+	waits(next, output(`1`))
+	next.Settled("a")
+	waits(next)
+}
+
 func TestJournal_AFreshWorkerIsNotAskedForAgain(t *testing.T) {
 	j := open(t, t.TempDir())
 	j.Result("a", protocol.Outcome{Output: []byte(`1`), Refresh: true})

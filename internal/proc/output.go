@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"bytes"
 	"io"
 	"strings"
 	"sync"
@@ -36,48 +35,20 @@ func copyOutput(from io.Reader, to io.Writer, keep func([]byte)) {
 type tail struct {
 	mu      sync.Mutex
 	done    []string
-	partial []*line
-}
-
-// line is the unfinished line of one stream.
-type line struct {
-	text []byte
-	back bool // a \r came: what follows, unless it is the newline, overwrites the line
+	streams []*Lines
 }
 
 // stream returns the function that takes the bytes of one more stream.
 func (t *tail) stream() func([]byte) {
-	l := new(line)
+	l := NewLines(lineBytes, func(text []byte, _ int) { t.keep(string(text)) })
 	t.mu.Lock()
-	t.partial = append(t.partial, l)
+	t.streams = append(t.streams, l)
 	t.mu.Unlock()
 	return func(b []byte) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		for len(b) > 0 {
-			if l.back && b[0] != '\n' {
-				l.text = l.text[:0]
-			}
-			end := bytes.IndexAny(b, "\r\n")
-			if end < 0 {
-				l.add(b)
-				return
-			}
-			l.add(b[:end])
-			l.back = b[end] == '\r'
-			if !l.back {
-				t.keep(string(l.text))
-				l.text = l.text[:0]
-			}
-			b = b[end+1:]
-		}
+		_, _ = l.Write(b) // it never fails
 	}
-}
-
-// add keeps the beginning of a long line.
-func (l *line) add(b []byte) {
-	l.back = false
-	l.text = append(l.text, b[:min(len(b), lineBytes-len(l.text))]...)
 }
 
 func (t *tail) keep(text string) {
@@ -94,7 +65,7 @@ func (t *tail) lines() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	lines := append([]string(nil), t.done...)
-	for _, l := range t.partial {
+	for _, l := range t.streams {
 		if text := string(l.text); strings.TrimSpace(text) != "" {
 			lines = append(lines, text)
 		}

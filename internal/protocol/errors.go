@@ -34,6 +34,15 @@ type DecodeError struct {
 func (e *DecodeError) Error() string { return e.Call + ": answer not understood: " + e.Err.Error() }
 func (e *DecodeError) Unwrap() error { return e.Err }
 
+// ResetError is a connection that broke while the call was on its way, after it had been made.
+type ResetError struct {
+	Call string
+	Err  error
+}
+
+func (e *ResetError) Error() string { return e.Call + ": " + e.Err.Error() }
+func (e *ResetError) Unwrap() error { return e.Err }
+
 // ErrNoURL says that the platform gave no URL for a call, so that nothing was sent. Missing URLs are normal:
 // the Hub's test runner gives neither a ping nor a stream URL.
 var ErrNoURL = errors.New("the platform gave no URL for this call")

@@ -1,49 +1,152 @@
 package worker
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
-	"math/rand/v2"
-	"slices"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"runpodctl-worker/internal/worker/apidouble"
+	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/internal/emulator/fault"
+	"runpodctl-worker/internal/handler/echo"
+	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/protocol/client"
 )
 
-// Every call fails now and then: still each job has one accepted result, and none is left.
+// chaos lets every tenth call of a worker go wrong, in every way that loses something.
+const chaos = `{"seed":20260101,"rules":[
+	{"worker":"w1","probability":0.015,"status":503},
+	{"worker":"w1","probability":0.015,"status":429,"retryAfter":1},
+	{"worker":"w1","probability":0.015,"reset":"before"},
+	{"worker":"w1","probability":0.015,"reset":"after"},
+	{"worker":"w1","probability":0.015,"truncate":9},
+	{"worker":"w1","probability":0.015,"delay":"3s"},
+	{"worker":"w1","probability":0.015,"delay":"3s","reset":"after"}]}`
+
+// pipes are connections in memory, for a bubble of virtual time.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p pipes) Close() error   { close(p.closed); return nil }
+func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	p.conns <- far
+	return near, nil
+}
+
+// 10 000 jobs, a tenth of all calls goes wrong, and who is silent about a job for two seconds loses it: each job has one
+// end, which is its own.
 func TestWorker_ManyJobsManyFaults(t *testing.T) {
-	const jobs = 1000
-	bubble(t, Config{Concurrency: 16, PingInterval: time.Second}, lasting, func(r *rig) {
-		faults := []apidouble.Reply{
-			{Status: 500},
-			{Status: 502, Body: "<html>", Header: map[string]string{"Content-Type": "text/html"}},
-			{Status: 429},
-			{Drop: true},
-			{Delay: 2 * time.Second, Status: 503},
+	jobs := 10_000
+	if testing.Short() {
+		jobs = 1000
+	}
+	synctest.Test(t, func(t *testing.T) {
+		plan, err := fault.Parse([]byte(chaos))
+		require.NoError(t, err)
+		quiet := slog.New(slog.DiscardHandler)
+		platform, err := emulator.New(emulator.Options{Lease: 2 * time.Second, MaxRetries: 5, Faults: plan, Log: quiet})
+		require.NoError(t, err)
+		living, die := context.WithCancel(t.Context())
+		swept := make(chan struct{})
+		go func() { defer close(swept); platform.Run(living) }()
+		network := pipes{make(chan net.Conn), make(chan struct{})}
+		server := &http.Server{Handler: platform.Handler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+		served := make(chan struct{})
+		go func() { defer close(served); _ = server.Serve(network) }()
+		public := &http.Client{Transport: platform.Transport()}
+
+		ids := make([]string, jobs)
+		for n := range ids {
+			var job struct{ ID string }
+			read(t, public, http.MethodPost, "/run", fmt.Sprintf(`{"input":{"n":%d}}`, n), &job)
+			ids[n] = job.ID
 		}
-		for _, kind := range []string{apidouble.Take, apidouble.Done, apidouble.Stop, apidouble.Ping} {
-			r.api.On(kind, func(apidouble.Call) *apidouble.Reply {
-				if rand.N(10) > 0 {
-					return nil
-				}
-				return &faults[rand.N(len(faults))]
-			})
+		at := func(path string) string { return "http://local/v2/local/" + path + "?gpu=X" }
+		api := client.New(client.Config{
+			URLs: protocol.Templates{
+				GetJob: at("job-take/$ID"), Ping: at("ping/$RUNPOD_POD_ID"), PostOutput: at("job-done/$RUNPOD_POD_ID/$ID"),
+			},
+			WorkerID: "w1", Concurrency: 64, PingInterval: 500 * time.Millisecond, Dial: network.dial,
+		})
+		cfg := Config{Concurrency: 64, PingInterval: 500 * time.Millisecond}
+		drain, stopTaking := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := New(cfg, func() Handler { return echo.New() }, api).Run(drain, t.Context())
+			ended <- err
+		}()
+
+		var health struct {
+			Jobs struct{ Completed, Failed, InProgress, InQueue, Retried int }
 		}
-		for i := range jobs {
-			offer(r, fmt.Sprintf("j%d-%dms", i, rand.N(500)))
+		began := time.Now()
+		for health.Jobs.Completed+health.Jobs.Failed < jobs {
+			require.Less(t, time.Since(began), 6*time.Hour, "jobs got lost: %+v", health.Jobs)
+			time.Sleep(time.Second)
+			read(t, public, http.MethodGet, "/health", "", &health)
 		}
-		r.start()
-		results := r.results(time.Hour, jobs)
-		ids := make([]string, 0, jobs)
-		for _, c := range results {
-			ids = append(ids, c.Job)
+		stopTaking()
+		require.NoError(t, <-ended)
+		read(t, public, http.MethodGet, "/health", "", &health)
+		require.Equal(t, jobs, health.Jobs.Completed, "no job has two ends")
+		require.Zero(t, health.Jobs.Failed+health.Jobs.InProgress+health.Jobs.InQueue)
+		require.Positive(t, health.Jobs.Retried)
+		for n, id := range ids {
+			var job struct {
+				Status protocol.Status
+				Output struct{ N int }
+			}
+			read(t, public, http.MethodGet, "/status/"+id, "", &job)
+			require.Equal(t, protocol.Completed, job.Status)
+			require.Equal(t, n, job.Output.N)
 		}
-		slices.Sort(ids)
-		require.Len(r, slices.Compact(ids), jobs)
-		r.drain()
-		_, err := r.end(10 * time.Second)
-		require.NoError(r, err)
+		var did struct{ Rules []struct{ Fired int } }
+		read(t, public, http.MethodGet, "/_emulator/faults", "", &did)
+		for n, rule := range did.Rules {
+			require.Positive(t, rule.Fired, "rule %d", n)
+		}
+
+		api.Close()
+		require.NoError(t, server.Close())
+		<-served
+		die()
+		<-swept
+		require.NoError(t, platform.Close())
 	})
+}
+
+func read(t *testing.T, public *http.Client, method, path, body string, into any) {
+	t.Helper()
+	if !strings.HasPrefix(path, "/_") {
+		path = "/v2/local" + path
+	}
+	req, err := http.NewRequestWithContext(context.Background(), method, "http://local"+path, strings.NewReader(body))
+	require.NoError(t, err)
+	resp, err := public.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode, path)
+	require.NoError(t, json.NewDecoder(resp.Body).Decode(into))
 }

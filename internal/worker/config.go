@@ -34,9 +34,12 @@ type Config struct {
 	MaxCrashes   int           // a job that took the program down this often is not run again (1, negative for no limit)
 	MaxRestarts  int           // so many ends of the program in a row, with no job done in between, end the worker (3)
 	MaxResult    int           // bytes of the largest result that is sent (protocol.MaxResult)
+	MaxChunk     int           // bytes of the largest post of a stream (protocol.MaxChunk)
+	StreamBatch  bool          // items of a stream that are text and come at about the same time go out as one
 	Refresh      bool          // every job asks for a fresh worker
 	Log          *slog.Logger  // nil: silent
 	Journal      Journal       // nil: nothing outlives this process
+	Observer     Observer      // is told what happens
 
 	// OnReady is called after each start of a handler, before it gets a job; its error ends the worker.
 	OnReady func(ctx context.Context, h Handler, ready protocol.Ready, first bool) error
@@ -59,6 +62,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxResult <= 0 {
 		c.MaxResult = protocol.MaxResult
+	}
+	if c.MaxChunk <= 0 {
+		c.MaxChunk = protocol.MaxChunk
 	}
 	if c.Journal == nil {
 		c.Journal = noJournal{}

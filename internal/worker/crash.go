@@ -60,30 +60,36 @@ func (w *Worker) watch(ctx context.Context, l *life) bool {
 }
 
 // bury ends what is left of a program and decides about the jobs that were lost with it. The error says that it
-// has crashed too often.
+// has crashed, or found its GPU out of order, too often.
 func (w *Worker) bury(ctx context.Context, l *life) error {
-	killed := w.ledger.retire(l)
+	killed, sick := w.ledger.retire(l)
 	if killed {
 		w.reap(ctx, l) // only then do its jobs come back
 	}
 	limited, cancel := context.WithTimeout(ctx, returnTime)
 	defer cancel()
 	culprit := w.ledger.judge(limited, l)
-	if killed {
+	cause := l.handler.Err()
+	switch {
+	case sick != "":
+		cause = fmt.Errorf("it could not use its GPU any more: %s", sick)
+	case killed:
 		return nil
 	}
 	crashes := w.ledger.crashed()
-	w.log.Error("The handler's program ended by itself.", slog.Any("error", l.handler.Err()), slog.Int("in a row", crashes))
-	if culprit != nil {
-		w.crashers.blame(culprit.job.ID)
-		w.cfg.Journal.Crashed(culprit.job.ID)
+	if !killed {
+		w.log.Error("The handler's program ended by itself.", slog.Any("error", cause), slog.Int("in a row", crashes))
+		if culprit != nil {
+			w.crashers.blame(culprit.job.ID)
+			w.cfg.Journal.Crashed(culprit.job.ID)
+		}
+		w.reap(ctx, l)
 	}
-	w.reap(ctx, l)
 	if crashes < w.cfg.MaxRestarts {
 		return nil
 	}
 	err := fmt.Errorf("%d times in a row, with no job done in between", crashes)
-	if cause := l.handler.Err(); cause != nil {
+	if cause != nil {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return err
@@ -101,6 +107,7 @@ func (w *Worker) again(ctx context.Context) (*life, error) {
 		return nil, ctx.Err()
 	}
 	w.log.Info("Starting the handler's program again.")
+	w.cfg.Observer.restarted()
 	l, err := w.begin(ctx, false)
 	if err != nil {
 		return nil, fmt.Errorf("it could not be started again: %w", err)

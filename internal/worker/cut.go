@@ -70,7 +70,8 @@ func (t *task) letGo(outcome protocol.Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), farewellTime)
 	defer cancel()
-	switch err := t.w.platform.Done(ctx, t.job.ID, outcome.Body(false), outcome.Stream); {
+	outcome, body := t.fit(outcome, false)
+	switch err := t.w.platform.Done(ctx, t.job.ID, body, outcome.Stream); {
 	case err != nil:
 		t.log(slog.LevelError, "The last word about the job could not be posted.", slog.Any("error", err))
 		t.release()
@@ -78,9 +79,11 @@ func (t *task) letGo(outcome protocol.Outcome) {
 		t.log(slog.LevelWarn, "The job has failed with the end of the worker.", slog.String("error", brief(outcome.Error)))
 		t.w.cfg.Journal.Settled(t.job.ID)
 		t.w.ledger.fail(t)
+		t.ended(Failed)
 	default:
 		t.log(slog.LevelInfo, "Finished.")
 		t.settle()
+		t.ended(Completed)
 	}
 }
 
@@ -90,6 +93,7 @@ func (t *task) release() {
 	t.cancel(errReleased)
 	t.w.cfg.Journal.Released(t.job.ID)
 	t.w.ledger.release(t)
+	t.ended(Released)
 }
 
 // release forgets a job that the platform has to give to another worker.

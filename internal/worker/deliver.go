@@ -14,34 +14,37 @@ import (
 // How long posts are repeated, and how fast.
 const (
 	resultBudget = 6 * time.Hour // the hosted platform keeps a job for a day, once it is taken
-	chunkBudget  = time.Hour     // its handler waits meanwhile
+	chunkBudget  = 2 * time.Hour // its handler waits meanwhile
 	maxRetryWait = time.Minute
 	firstRetry   = 500 * time.Millisecond
 	// Progress is worth little when it is old, and holds up what comes after it.
 	progressLimit = 10 * time.Second
 )
 
-// deliver posts the result until the platform has accepted it or does not want it.
-func (t *task) deliver(outcome protocol.Outcome) error {
-	stopPod := t.w.refreshing() && t.w.ledger.awaitLast(t.ctx, t)
-	body := outcome.Body(stopPod)
-	if len(body) > t.w.cfg.MaxResult {
-		reason := fmt.Sprintf("the result is too large: %d bytes, the limit is %d", len(body), t.w.cfg.MaxResult)
-		t.log(slog.LevelError, "The result is too large; the job fails.", slog.Int("bytes", len(body)), slog.Int("limit", t.w.cfg.MaxResult))
-		outcome = protocol.Outcome{Error: reason, Stream: outcome.Stream}
-		body = outcome.Body(stopPod)
+var (
+	budgets    = [calls]time.Duration{result: resultBudget, chunk: chunkBudget}
+	complaints = [calls]string{
+		result: "Failed to return job results, trying again.",
+		chunk:  "Failed to post an item of the stream, trying again.",
 	}
-	err := t.postResult(body, outcome.Stream)
-	if refused(err) {
+)
+
+// deliver posts the result until the platform has accepted it or does not want it.
+func (t *task) deliver(outcome protocol.Outcome) verdict {
+	stopPod := t.w.refreshing() && t.w.ledger.awaitLast(t.ctx, t)
+	outcome, body := t.fit(outcome, stopPod)
+	decided, err := t.postResult(body, outcome.Stream)
+	if decided == shrink {
 		t.log(slog.LevelError, "The platform refused the result; the job fails.", slog.Int("bytes", len(body)), slog.Any("error", err))
-		reason := fmt.Sprintf("the result of %d bytes could not be delivered: %s", len(body), err)
-		err = t.postResult(protocol.Outcome{Error: reason, Stream: outcome.Stream}.Body(stopPod), outcome.Stream)
+		t.failed = true
+		small := shrunk(outcome, fmt.Sprintf("the result of %d bytes could not be delivered: %s", len(body), err))
+		decided, err = t.postResult(small.Body(stopPod), small.Stream)
 	}
 	switch {
-	case err == nil:
+	case decided == settled:
 		t.log(slog.LevelInfo, "Finished.")
 	case t.ctx.Err() != nil:
-	case unwelcome(err):
+	case decided == unwanted:
 		if !t.late { // a late one has lost against another worker, perhaps: that does not speak against the job
 			t.w.refused.add(t.job.ID)
 		}
@@ -49,27 +52,46 @@ func (t *task) deliver(outcome protocol.Outcome) error {
 	default:
 		t.log(slog.LevelError, "Failed to return job results.", slog.Any("error", err))
 	}
-	return err
+	return decided
 }
 
-func (t *task) postResult(body []byte, stream bool) error {
-	return t.persist(t.ctx, "Failed to return job results, trying again.", resultBudget, len(body), func(ctx context.Context) error {
+// fit returns the outcome with its body, or, if that is larger than what may be sent, a small one that says so.
+func (t *task) fit(outcome protocol.Outcome, stopPod bool) (protocol.Outcome, []byte) {
+	body, limit := outcome.Body(stopPod), t.w.cfg.MaxResult
+	if len(body) <= limit {
+		return outcome, body
+	}
+	t.log(slog.LevelError, "The result is too large; the job fails.", slog.Int("bytes", len(body)), slog.Int("limit", limit))
+	outcome = shrunk(outcome, fmt.Sprintf("the result is too large: %d bytes, the limit is %d", len(body), limit))
+	t.failed = true
+	return outcome, outcome.Body(stopPod)
+}
+
+// shrunk is what takes the place of a result that cannot be sent. A job that had failed by itself keeps the gist of that.
+func shrunk(outcome protocol.Outcome, why string) protocol.Outcome {
+	if outcome.Error != "" {
+		why = brief(outcome.Error) + " (" + why + ")"
+	}
+	return protocol.Outcome{Error: why, Stream: outcome.Stream}
+}
+
+func (t *task) postResult(body []byte, stream bool) (verdict, error) {
+	return t.persist(t.ctx, result, len(body), func(ctx context.Context) error {
 		return t.w.platform.Done(ctx, t.job.ID, body, stream)
 	})
 }
 
-func (t *task) postChunk(item json.RawMessage) error {
-	err := t.persist(t.handling, "Failed to post an item of the stream, trying again.", chunkBudget, len(item), func(ctx context.Context) error {
+func (t *task) postChunk(item json.RawMessage) (verdict, error) {
+	decided, err := t.persist(t.handling, chunk, len(item), func(ctx context.Context) error {
 		return t.w.platform.Chunk(ctx, t.job.ID, item)
 	})
-	if unwelcome(err) {
+	if decided == unwanted {
 		t.log(slog.LevelWarn, "The platform does not want the stream any more.", slog.Any("error", err))
-		return errNoWelcome
 	}
 	if errors.Is(err, protocol.ErrNoURL) {
 		t.w.noStream.Do(func() { t.w.log.Warn("Streams are not posted: the platform gave no URL for them.") })
 	}
-	return err
+	return decided, err
 }
 
 // postProgress tries once: the next progress, or the result, makes up for it.
@@ -82,31 +104,32 @@ func (t *task) postProgress(value json.RawMessage) {
 }
 
 // persist repeats a post until the platform has decided about it, or the budget is used up. Nothing but
-// the end of ctx, which a drain does not touch, ends it earlier.
-func (t *task) persist(ctx context.Context, complaint string, budget time.Duration, size int, post func(context.Context) error) error {
+// the end of ctx, which a drain does not touch, ends it earlier. There is an error unless it is settled.
+func (t *task) persist(ctx context.Context, c call, size int, post func(context.Context) error) (verdict, error) {
 	var (
 		p        patience
 		pace     = delays(firstRetry, maxRetryWait, 2)
-		deadline = t.w.clock.elapsed() + budget
+		deadline = t.w.clock.elapsed() + budgets[c]
 	)
 	for {
 		thawed := t.w.clock.thawed()
 		err := post(ctx)
-		if err == nil {
+		decided := p.judge(c, size, err)
+		if decided == settled {
 			t.w.ledger.setFailing(t, false)
-			return nil
+			return settled, nil
 		}
-		if ctx.Err() != nil || !p.again(err, size) {
-			return p.verdict(err)
+		if decided != again || ctx.Err() != nil {
+			return decided, err
 		}
-		wait := max(pace.NextBackOff(), asked(err))
-		if t.w.clock.elapsed()+wait > deadline {
-			return fmt.Errorf("given up after %s: %w", budget, err)
+		left := deadline - t.w.clock.elapsed()
+		if left <= 0 {
+			return hopeless, fmt.Errorf("given up after %s: %w", budgets[c], err)
 		}
 		t.w.ledger.setFailing(t, true)
-		t.w.complain(complaint, err, t.attrs()...)
-		if !pause(ctx, thawed, pace, wait) {
-			return err
+		t.w.complain(complaints[c], err, t.attrs()...)
+		if !pause(ctx, thawed, pace, min(max(pace.NextBackOff(), asked(err)), left)) {
+			return again, err
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,7 +55,7 @@ func TestDeliver_WorthAnotherTry(t *testing.T) {
 				r.api.Script(apidouble.Done, tt.script...)
 				offer(r, "j")
 				r.start()
-				time.Sleep(10 * time.Minute)
+				time.Sleep(20 * time.Minute)
 				require.Len(r, r.api.Calls(apidouble.Done), tt.posts)
 				require.Len(r, r.api.Accepted(apidouble.Done), tt.accepted)
 				require.Empty(r, r.worker.ledger.ids(), "the job has an end")
@@ -95,6 +94,44 @@ func TestDeliver_RetryAfterIsObeyed(t *testing.T) {
 		g := gaps(r.api.Calls(apidouble.Done))
 		require.GreaterOrEqual(r, g[0], 3*time.Second)
 		require.GreaterOrEqual(r, g[1], 30*time.Second)
+	})
+}
+
+// A date is as good as seconds, and a wait that is longer than what is left of the budget is cut to that.
+func TestDeliver_RetryAfterIsBounded(t *testing.T) {
+	bubble(t, Config{}, output(`1`), func(r *rig) {
+		at := time.Now().Add(20 * time.Second).UTC().Format(http.TimeFormat)
+		r.api.Script(apidouble.Done, apidouble.Reply{Status: 429, Header: map[string]string{"Retry-After": at}})
+		offer(r, "j")
+		r.start()
+		r.results(time.Minute, 1)
+		require.InDelta(r, 20, gaps(r.api.Calls(apidouble.Done))[0].Seconds(), 2)
+
+		r.api.On(apidouble.Done, func(apidouble.Call) *apidouble.Reply {
+			return &apidouble.Reply{Status: 503, Header: map[string]string{"Retry-After": "999999"}}
+		})
+		began := time.Now()
+		offer(r, "k")
+		r.await(2*resultBudget, "the end of k", func() bool { return len(lines(r.logs.atLeast(slog.LevelError), "Failed to return job results.")) > 0 })
+		require.InDelta(r, resultBudget.Minutes(), time.Since(began).Minutes(), 15)
+		require.Len(r, r.api.Posts(apidouble.Done, "k"), 7, "one an hour, and the last at the end")
+	})
+}
+
+// RD-02c: a key that is refused is a matter for people, who read it once a minute.
+func TestDeliver_DenialIsLoud(t *testing.T) {
+	bubble(t, Config{}, output(`1`), func(r *rig) {
+		r.api.On(apidouble.Done, func(apidouble.Call) *apidouble.Reply { return &apidouble.Reply{Status: 401} })
+		offer(r, "j")
+		r.start()
+		time.Sleep(4 * time.Minute)
+		require.Equal(r, []string{"j"}, r.worker.ledger.ids(), "the result is kept")
+		said := lines(r.logs.atLeast(slog.LevelError), "Failed to return job results, trying again.")
+		require.GreaterOrEqual(r, len(said), 2)
+		require.LessOrEqual(r, len(said), 5, "at most once a minute")
+		require.Contains(r, said[0], "RUNPOD_AI_API_KEY")
+		r.api.On(apidouble.Done, nil)
+		r.results(2*time.Minute, 1)
 	})
 }
 
@@ -227,24 +264,6 @@ func TestDeliver_BudgetIsFinite(t *testing.T) {
 		require.Empty(r, r.worker.ledger.ids())
 		require.NotEmpty(r, lines(r.logs.atLeast(slog.LevelError), "Failed to return job results."))
 	})
-}
-
-func TestPatience_Again(t *testing.T) {
-	var p patience
-	for range maxResets - 1 {
-		require.True(t, p.again(syscall.ECONNRESET, largeBody))
-	}
-	require.False(t, p.again(syscall.EPIPE, largeBody))
-	require.True(t, refused(p.verdict(syscall.EPIPE)))
-
-	p = patience{}
-	for range 3 * maxResets {
-		require.True(t, p.again(syscall.ECONNRESET, 100), "a small body is not the reason")
-		require.True(t, p.again(syscall.ECONNREFUSED, largeBody), "nobody saw the body")
-	}
-	require.False(t, p.again(protocol.ErrNoURL, 1))
-	require.False(t, refused(context.Canceled))
-	require.True(t, unwelcome(&protocol.StatusError{Code: http.StatusGone}))
 }
 
 func TestHandler_Failures(t *testing.T) {

@@ -21,6 +21,7 @@ const (
 // fetch takes jobs for as long as ctx lasts. Only one take is open at any time, and nothing but room paces
 // them. open is the context of the takes: it outlives ctx by the linger.
 func (w *Worker) fetch(ctx, open context.Context) {
+	var p patience
 	pace := delays(firstTakeDelay, longestTakeDelay, 1.5)
 	for {
 		n, busy := w.awaitRoom(ctx)
@@ -29,14 +30,16 @@ func (w *Worker) fetch(ctx, open context.Context) {
 		}
 		began, thawed := time.Now(), w.clock.thawed()
 		jobs, err := w.platform.Take(open, n, busy)
+		w.cfg.Observer.took(len(jobs), time.Since(began), err)
 		started := w.start(jobs)
 		if ctx.Err() != nil {
 			return
 		}
-		if err != nil && !closed(thawed) {
+		fine := p.judge(take, 0, err) == settled
+		if !fine && !closed(thawed) {
 			w.complain("Failed to get job.", err)
 		}
-		if started > 0 || err == nil && time.Since(began) >= realHold {
+		if started > 0 || fine && time.Since(began) >= realHold {
 			pace.Reset()
 			continue
 		}

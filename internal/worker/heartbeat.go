@@ -27,10 +27,12 @@ func (w *Worker) heartbeat(ctx context.Context, held func() []string) {
 			return
 		case errors.Is(err, protocol.ErrNoURL):
 			w.log.Info("No heartbeats are sent: the platform gave no URL for them.")
+			w.cfg.Observer.pinged(err)
 			return
 		case err != nil && !closed(thawed):
 			w.complain("Failed to send the heartbeat.", err)
 		}
+		w.cfg.Observer.pinged(err)
 		select {
 		case <-ticker.C:
 		case <-thawed:

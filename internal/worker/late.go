@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -37,6 +38,7 @@ func (w *Worker) settleLate() {
 			if w.ledger.awaitTurn(w.work, t) {
 				w.tasks.Go(t.endLate)
 			} else {
+				t.decided = time.Now()
 				t.release()
 			}
 		}
@@ -48,7 +50,9 @@ func (t *task) endLate() {
 	if err != nil {
 		t.log(slog.LevelError, "A result of the process before this one is lost.", slog.Any("error", err))
 		t.cancel(nil)
+		t.decided = time.Now()
 		t.settle()
+		t.ended(Undelivered)
 		return
 	}
 	t.end(outcome)

@@ -21,6 +21,7 @@ type ledger struct {
 	owed     int64 // bytes of the results of all tasks
 	slots    int
 	fetching bool
+	fetched  bool  // or has been
 	last     *task // the one whose post tells the platform to recycle the worker
 	stage    stage
 	released []string // jobs that the worker has let go of
@@ -154,7 +155,7 @@ func (l *ledger) resize(slots int) (old int) {
 	return old
 }
 
-func (l *ledger) setFetching(on bool) { l.update(func() { l.fetching = on }) }
+func (l *ledger) setFetching(on bool) { l.update(func() { l.fetching, l.fetched = on, true }) }
 
 // setFailing notes whether the last post for a job failed.
 func (l *ledger) setFailing(t *task, failing bool) {

@@ -35,6 +35,8 @@ type life struct {
 	judged    bool           // their fate is decided
 	overdue   int            // jobs that should have left it by now; while there are any, no other goes in
 	condemned bool           // doomed is closed
+	sick      string         // why it cannot use its GPU any more, in the words of the job …
+	foundBy   *task          // … that found out
 }
 
 // over tells whether the program has ended.

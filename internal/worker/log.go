@@ -52,9 +52,14 @@ func (r *recent) fresh(key string) bool {
 	return ok && time.Since(at) < repeatAfter
 }
 
-// complain logs an error at warn, but the same one only once in a while.
+// complain logs an error at warn, but the same one only once in a while. That the platform does not know the
+// worker is worse than that: only people can change it.
 func (w *Worker) complain(msg string, err error, attrs ...slog.Attr) {
 	level := slog.LevelWarn
+	if answerTo(0, err) == denial {
+		level = slog.LevelError
+		attrs = append(attrs, slog.String("hint", "the platform does not accept the key in RUNPOD_AI_API_KEY"))
+	}
 	if !w.said.add(msg + "\x00" + kind(err)) {
 		level = slog.LevelDebug
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -32,7 +33,9 @@ type outbound struct {
 	closed   bool // the handler is back
 	late     bool // it reported something nevertheless
 	items    []json.RawMessage
-	streamed bool // there was an item
+	posting  bool      // the first of them is on its way
+	chunkAt  time.Time // when the last one went out
+	streamed bool      // there was an item
 	bytes    int
 	progress json.RawMessage // only the latest is worth posting
 	over     error           // why no more items are taken
@@ -55,11 +58,14 @@ func (o *outbound) Chunk(item json.RawMessage) error {
 	if err := o.usable(); err != nil || o.muted {
 		return err
 	}
-	if size := len(item) + chunkFrame; size > protocol.MaxChunk {
-		o.lose(fmt.Sprintf("an item of the stream is too large: %d bytes, the limit is %d", size, protocol.MaxChunk))
+	if size, limit := len(item)+chunkFrame, o.t.w.cfg.MaxChunk; size > limit {
+		o.abandon(fmt.Errorf("an item of the stream is too large: %d bytes, the limit is %d", size, limit))
 		return o.over
 	}
 	o.start()
+	if o.join(item) {
+		return nil
+	}
 	for len(o.items) > 0 && (len(o.items) >= maxQueuedItems || o.bytes+len(item) > maxQueuedBytes) {
 		o.moved.Wait()
 		if err := o.usable(); err != nil || o.muted {
@@ -166,48 +172,57 @@ func (o *outbound) next() (progress, item json.RawMessage, ok bool) {
 		if o.t.handling.Err() != nil {
 			return nil, nil, false
 		}
+		wait := time.Duration(0)
 		if len(o.items) > 0 {
-			item = o.items[0]
+			if wait = o.tillFull(); wait <= 0 {
+				item = o.items[0]
+			}
 		}
 		if progress, o.progress = o.progress, nil; progress != nil || item != nil {
+			o.posting = item != nil
+			if o.posting {
+				o.chunkAt = time.Now()
+			}
 			return progress, item, true
 		}
 		if o.closed {
 			return nil, nil, false
 		}
-		o.moved.Wait()
+		o.waitFor(wait)
 	}
 }
 
-// posted takes the outcome of the post of the first item.
-func (o *outbound) posted(err error) {
+// posted takes what came of the post of the first item.
+func (o *outbound) posted(decided verdict, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.bytes -= len(o.items[0])
 	o.items[0] = nil
 	o.items = o.items[1:]
+	o.posting = false
 	switch {
-	case err == nil:
+	case decided == settled:
 	case o.t.handling.Err() != nil:
 		o.items = nil
-	case errors.Is(err, errNoWelcome):
-		o.over = err
+	case decided == unwanted:
+		o.over = errNoWelcome
 		o.items = nil
-	case o.t.life.ready.Aggregate:
-		o.muted = true
-		o.items = nil
-		if !errors.Is(err, protocol.ErrNoURL) { // said once for all jobs
-			o.t.log(slog.LevelWarn, "The stream could not be posted; its items are in the result.", slog.Any("error", err))
-		}
 	default:
-		o.lose("the stream could not be posted: " + err.Error())
+		o.abandon(fmt.Errorf("the stream could not be posted: %w", err))
 		o.items = nil
 	}
 	o.moved.Broadcast()
 }
 
-// lose ends the stream, and with it the job. Items that are queued are still posted.
-func (o *outbound) lose(why string) {
-	o.lost = why
-	o.over = errors.New(why)
+// abandon ends a stream that cannot be posted whole. Where the result has all of its items, that is no loss; else the
+// job fails for it.
+func (o *outbound) abandon(why error) {
+	if !o.t.life.ready.Aggregate {
+		o.lost, o.over = why.Error(), why
+		return
+	}
+	o.muted = true
+	if !errors.Is(why, protocol.ErrNoURL) { // said once for all jobs
+		o.t.log(slog.LevelWarn, "The stream is cut short; its items are in the result.", slog.Any("error", why))
+	}
 }

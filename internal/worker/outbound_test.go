@@ -199,3 +199,60 @@ func TestProgress_HangingPost(t *testing.T) {
 		require.Len(r, r.api.Accepted(apidouble.Stream), 1)
 	})
 }
+
+// A stream that is cut short is no loss where the result has it all.
+func TestStream_ItemTooLargeOfAnAggregate(t *testing.T) {
+	bubble(t, Config{MaxChunk: 100}, func(_ context.Context, _ protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+		for _, item := range []string{`1`, `"` + strings.Repeat("x", 100) + `"`, `3`} {
+			if err := sink.Chunk(json.RawMessage(item)); err != nil {
+				return protocol.Outcome{}, err
+			}
+		}
+		return protocol.Outcome{Output: json.RawMessage(`[1,"x",3]`), Stream: true}, nil
+	}, func(r *rig) {
+		r.handler.ready.Aggregate = true
+		offer(r, "j")
+		r.start()
+		require.Equal(r, `{"output":[1,"x",3]}`, r.results(time.Second, 1)[0].Body)
+		require.Len(r, r.api.Accepted(apidouble.Stream), 1)
+		warnings := r.logs.atLeast(slog.LevelWarn)
+		require.Len(r, warnings, 1)
+		require.Contains(r, warnings[0], "113 bytes, the limit is 100")
+	})
+}
+
+// The end of a job waits for its last item, however long that takes.
+func TestStream_EndNeverOvertakes(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		t.Run(fmt.Sprint("batch ", batch), func(t *testing.T) {
+			bubble(t, Config{StreamBatch: batch}, counting(5, nil), func(r *rig) {
+				r.api.On(apidouble.Stream, func(apidouble.Call) *apidouble.Reply {
+					return &apidouble.Reply{Delay: 30 * time.Second, Usual: true}
+				})
+				offer(r, "j")
+				r.start()
+				done := r.results(5*time.Minute, 1)[0]
+				chunks := r.api.Accepted(apidouble.Stream)
+				require.Len(r, chunks, 5)
+				require.GreaterOrEqual(r, done.At.Sub(chunks[4].At), 30*time.Second)
+			})
+		})
+	}
+}
+
+// An item that is never accepted fails the job in the end, and what came before it is not posted again.
+func TestStream_GivenUp(t *testing.T) {
+	bubble(t, Config{}, counting(5, nil), func(r *rig) {
+		r.api.On(apidouble.Stream, func(c apidouble.Call) *apidouble.Reply {
+			if c.Body == `{"output":2}` {
+				return &apidouble.Reply{Status: 500}
+			}
+			return nil
+		})
+		offer(r, "j")
+		r.start()
+		body := r.results(chunkBudget+2*maxRetryWait, 1)[0].Body
+		require.Contains(r, body, "the stream could not be posted: given up after 2h0m0s: job-stream: the platform answered 500")
+		require.Len(r, r.api.Accepted(apidouble.Stream), 2)
+	})
+}

@@ -18,12 +18,14 @@ type stage struct {
 }
 
 // open tells whether jobs can be taken.
-func (s *stage) open() bool { return s.life != nil && s.life.overdue == 0 && len(s.rerun) == 0 }
+func (s *stage) open() bool {
+	return s.life != nil && s.life.overdue == 0 && !s.life.condemned && len(s.rerun) == 0
+}
 
 // admits tells whether a job may go in. Nobody follows into a program that has died, for he would be among its victims,
 // or that is to be killed when it is empty enough.
 func (s *stage) admits(t *task) bool {
-	if s.life == nil || s.life.overdue > 0 || s.life.over() {
+	if s.life == nil || s.life.overdue > 0 || s.life.condemned || s.life.over() {
 		return false
 	}
 	return len(s.rerun) == 0 || s.rerun[0] == t && len(s.life.inside) == 0
@@ -68,27 +70,50 @@ func (l *ledger) enter(t *task) *life {
 	return t.life
 }
 
+// coming is how a job comes back from its program.
+type coming int
+
+const (
+	well    coming = iota // with a result
+	failed                // with a failure of its own
+	lost                  // without an outcome
+	unbegun               // without having been in it
+)
+
+func cameBack(outcome protocol.Outcome, err error) coming {
+	switch {
+	case errors.Is(err, protocol.ErrNotBegun):
+		return unbegun
+	case err != nil:
+		return lost
+	case outcome.Error != "":
+		return failed
+	default:
+		return well
+	}
+}
+
 // leave notes that the handler has returned. A job that was lost with its program waits here for its fate; true
 // means that it is run again, as is one that the program never had.
-func (l *ledger) leave(t *task, err error, reported bool) (again bool) {
+func (l *ledger) leave(t *task, how coming, reported bool) (again bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s, life := &l.stage, t.life
 	delete(life.inside, t)
 	life.overdue -= count(t.overdue)
 	s.strike(t)
-	if err == nil {
+	if how == well && life.sick == "" {
 		s.crashes = 0
-		return false
 	}
-	if !life.over() {
-		return false
+	if how == unbegun {
+		l.changed.Broadcast()
+		return t.handling.Err() == nil && (life.over() || life.condemned)
 	}
-	l.changed.Broadcast()
-	if errors.Is(err, protocol.ErrNotBegun) {
-		return t.handling.Err() == nil
+	if !life.lostBy(t, how) {
+		return false
 	}
 	life.fallen++
+	l.changed.Broadcast()
 	if life.judged || t.handling.Err() != nil {
 		return false
 	}
@@ -103,24 +128,33 @@ func (l *ledger) leave(t *task, err error, reported bool) (again bool) {
 	return false
 }
 
-// retire closes a program that has ended, or has to, and tells which of the two it is.
-func (l *ledger) retire(life *life) (killed bool) {
+// lostBy tells whether a job has come back from a program that has ended, without a result of its own. When the GPU
+// has failed, what others say of it, or of their sudden end, is not their own. The ledger is locked.
+func (l *life) lostBy(t *task, how coming) bool {
+	if l.sick != "" {
+		return how != well && l.foundBy != t
+	}
+	return how == lost && l.over()
+}
+
+// retire closes a program that has ended, or has to, and tells which of the two it is; and whether it is for its GPU.
+func (l *ledger) retire(life *life) (killed bool, sick string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stage.life = nil
-	return life.condemned
+	return life.condemned, life.sick
 }
 
-// judge decides about the jobs that were lost with a program. One that ran alone is the culprit. Of several nobody
-// knows which it was: those that have reported nothing yet are run again, each alone, and the others fail. It
-// waits for the jobs to come back until ctx ends.
+// judge decides about the jobs that were lost with a program. One that ran alone is the culprit, unless the program was
+// ended for another one. Of several nobody knows which it was: those that have reported nothing yet are run again, each
+// alone, and the others fail. It waits for the jobs to come back until ctx ends.
 func (l *ledger) judge(ctx context.Context, life *life) (culprit *task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.wait(ctx, func() bool { return len(life.inside) == 0 })
 	life.judged = true
 	l.changed.Broadcast()
-	if life.fallen+len(life.inside) > 1 {
+	if life.sick != "" || life.fallen+len(life.inside) > 1 {
 		for _, t := range life.lost {
 			if !t.reported {
 				l.stage.rerun = append(l.stage.rerun, t)

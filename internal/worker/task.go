@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -24,7 +25,11 @@ type task struct {
 	interrupt context.CancelCauseFunc
 	out       outbound
 
-	late         bool // its result is of a process before this one
+	late    bool // its result is of a process before this one
+	taken   time.Time
+	decided time.Time // when its end was known; for whoever has claimed it, as is failed
+	failed  bool      // what was accepted is an error, whatever the handler said
+
 	offeredAgain atomic.Bool
 	ending       atomic.Bool // somebody sees to the end of the job, whether its handler is back or not
 
@@ -38,7 +43,7 @@ type task struct {
 }
 
 func (w *Worker) newTask(job protocol.Job) *task {
-	t := &task{w: w, job: job}
+	t := &task{w: w, job: job, taken: time.Now()}
 	t.ctx, t.cancel = context.WithCancelCause(w.work)
 	t.handling, t.interrupt = context.WithCancelCause(t.ctx)
 	t.out.init(t)
@@ -59,6 +64,7 @@ func (t *task) run() {
 	switch {
 	case !mine: // it has ended without its handler
 	case errors.Is(err, errNoProgram):
+		t.decided = time.Now()
 		t.release()
 	case err != nil && t.handling.Err() != nil: // as it was told to
 		t.end(protocol.Outcome{Error: errReleased.Error()})
@@ -82,14 +88,18 @@ func (t *task) handle() (protocol.Outcome, error) {
 		}
 		t.log(slog.LevelInfo, "Started.")
 		outcome, err := t.attempt(life)
-		if !t.w.ledger.leave(t, err, t.out.used()) {
-			return outcome, err
+		how := cameBack(outcome, err)
+		if how == failed {
+			t.reportSick(outcome)
 		}
-		if errors.Is(err, protocol.ErrNotBegun) {
+		if !t.w.ledger.leave(t, how, t.out.used()) {
+			return outcome, t.w.ledger.explain(life, err)
+		}
+		if how == unbegun {
 			t.log(slog.LevelWarn, "The program ended before it had this job; the next one gets it.")
 			continue
 		}
-		t.log(slog.LevelWarn, "The program died while several jobs ran; this one is run again, alone.")
+		t.log(slog.LevelWarn, "The program ended, and not for this job alone, which is run again by itself.")
 	}
 }
 
@@ -102,6 +112,8 @@ func (t *task) attempt(l *life) (outcome protocol.Outcome, err error) {
 		}
 	}()
 	defer t.limitTime()()
+	t.w.cfg.Observer.started(t.job)
+	defer t.w.cfg.Observer.returned(t.job, time.Now())
 	return l.handler.Handle(t.handling, t.job, &t.out)
 }
 
@@ -111,27 +123,34 @@ func (t *task) claimEnd() bool { return t.ending.CompareAndSwap(false, true) }
 // end reports the outcome and forgets the job. It is for whoever has claimed the end.
 func (t *task) end(outcome protocol.Outcome) {
 	defer t.cancel(nil)
+	t.decided = time.Now()
 	streamed, lost := t.out.finish()
 	outcome.Stream = outcome.Stream || streamed
 	if lost != "" {
 		outcome = protocol.Outcome{Error: lost, Stream: true}
 	}
-	err := context.Cause(t.ctx)
-	if err == nil {
+	decided := again
+	if t.ctx.Err() == nil {
 		if outcome.Error != "" {
 			t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
 		}
 		t.keep(outcome)
-		err = t.deliver(outcome)
+		decided = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
-	case err == nil, unwelcome(err), refused(err): // the platform has decided
+	case decided == settled:
 		t.settle()
-	case cause == nil: // given up; the next process tries again
-		t.w.ledger.settle(t)
+		t.accepted(outcome)
 	case errors.Is(cause, errStopped):
 		t.log(slog.LevelInfo, "Stopped.")
 		t.settle()
+		t.ended(Stopped)
+	case decided.final():
+		t.settle()
+		t.ended(Undelivered)
+	case cause == nil: // given up; the next process tries again
+		t.w.ledger.settle(t)
+		t.ended(Undelivered)
 	default:
 		t.letGo(outcome)
 	}

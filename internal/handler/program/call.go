@@ -41,9 +41,20 @@ func (c *call) end() {
 // Handle runs one job in the program. An outcome that came although ctx was cancelled is returned
 // all the same if it is whole: the handler did finish.
 func (p *Program) Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
-	if p.servedByGateway() {
-		return p.handleThroughGateway(ctx, job, sink)
+	if p.opts.Line != nil {
+		defer p.inside.enter(job)()
 	}
+	handle := p.handle
+	if p.servedByGateway() {
+		handle = p.handleThroughGateway
+	}
+	out, err := handle(ctx, job, sink)
+	out.Error = p.opts.Secrets.String(out.Error)
+	return out, err
+}
+
+// handle runs it through the shim.
+func (p *Program) handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
 	c := &call{id: job.ID, sink: sink, chunks: make(chan json.RawMessage, window), done: make(chan struct{})}
 	number, data, err := p.enter(c)
 	if err != nil {

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -80,10 +81,24 @@ func (p *Program) reason() error {
 		return p.fault
 	}
 	tail := p.proc.Tail()
+	for i, line := range tail {
+		tail[i] = p.opts.Secrets.String(message(line))
+	}
 	missed := func(line string) bool { return strings.HasSuffix(line, "No module named 'runpod'") }
 	return &ExitError{
-		State: p.proc.State(), Early: !p.claimed, Local: p.local, Fault: p.fault, Tail: tail,
+		State: p.proc.State(), Early: !p.claimed, Local: p.local, Fault: p.opts.Secrets.Error(p.fault), Tail: tail,
 		Hidden: !p.claimed && !p.doors.found() && slices.ContainsFunc(tail, missed),
 		shim:   p.doors != nil, gateway: p.gateway != nil,
 	}
+}
+
+// message is what a line of a JSON log says, for people; any other line says itself.
+func message(line string) string {
+	var record struct {
+		Message string `json:"message"`
+	}
+	if strings.HasPrefix(line, "{") && json.Unmarshal([]byte(line), &record) == nil && record.Message != "" {
+		return record.Message
+	}
+	return line
 }

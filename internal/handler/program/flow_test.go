@@ -336,7 +336,7 @@ runpod.serverless.start({"handler": handler})
 }
 
 // The lines that a handler logs name the batch of their job, and of no other.
-func TestLogNamesTheBatch(t *testing.T) {
+func TestLogNamesTheJobAndItsBatch(t *testing.T) {
 	tests := []struct {
 		name, handler string
 		threads       int
@@ -373,7 +373,7 @@ log.info("start returned")
 					lines = append(lines, strings.TrimPrefix(line, "INFO   | "))
 				}
 			}
-			require.Equal(t, []string{"[batchId=b-1] at work", "at work", "[batchId=b-2] at work", "start returned"}, lines)
+			require.Equal(t, []string{"j | [batchId=b-1] at work", "j | at work", "j | [batchId=b-2] at work", "start returned"}, lines)
 		})
 	}
 }

@@ -60,6 +60,7 @@ type welcome struct {
 	Aggregate   bool   `json:"aggregate"`
 	Debug       bool   `json:"debug"`
 	LogLevel    string `json:"log_level"`
+	ErrorLogs   int    `json:"error_logs"`
 }
 
 // greet serves a connection by what its first frame says that it is.
@@ -109,6 +110,7 @@ func (p *Program) serveControl(c *conn, f frame) {
 	answer, err := json.Marshal(welcome{
 		Window: window, SyncThreads: max(1, p.opts.SyncThreads),
 		Aggregate: p.opts.Aggregate, Debug: p.opts.Debugger, LogLevel: p.opts.LogLevel,
+		ErrorLogs: p.opts.ErrorLogs,
 	})
 	if err != nil {
 		p.fail(err)

@@ -17,9 +17,10 @@ func (p *Program) launch() error {
 	}
 	err := p.open()
 	if err == nil {
+		stdout, stderr := p.outputs()
 		p.proc, err = proc.Start(proc.Options{
 			Args: p.opts.Args, Dir: p.opts.Dir, Env: p.environment(),
-			Mark: p.mark(), Stdout: p.opts.Stdout, Stderr: p.opts.Stderr,
+			Mark: p.mark(), Stdout: stdout, Stderr: stderr,
 		})
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"runpodctl-worker/internal/handler/program/gateway"
 	"runpodctl-worker/internal/proc"
 	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/redact"
 )
 
 // Options say which program to run and how it is to behave.
@@ -24,13 +25,16 @@ type Options struct {
 	Env            []string // nil: the environment of this process
 	Dir            string   // empty: the working directory of this process
 	Stdout, Stderr io.Writer
-	Log            *slog.Logger // nil: slog.Default()
-	WorkerID       string       // RUNPOD_POD_ID of the program; empty: as in Env
-	SyncThreads    int          // calls of a sync handler at a time; below 2: one, on the main thread
-	Aggregate      bool         // as return_aggregate_stream
-	Debugger       bool         // as --rp_debugger
-	LogLevel       string       // as --rp_log_level
-	NoShim         bool         // the gateway is the only door; Python finds the runpod package that is installed
+	Line           Line            // nil: what the program prints goes to Stdout and Stderr as it comes
+	Secrets        *redact.Secrets // are taken out of errors
+	Log            *slog.Logger    // nil: slog.Default()
+	WorkerID       string          // RUNPOD_POD_ID of the program; empty: as in Env
+	SyncThreads    int             // calls of a sync handler at a time; below 2: one, on the main thread
+	Aggregate      bool            // as return_aggregate_stream
+	Debugger       bool            // as --rp_debugger
+	LogLevel       string          // as --rp_log_level
+	ErrorLogs      int             // so many of the last lines of a job go into its error
+	NoShim         bool            // the gateway is the only door; Python finds the runpod package that is installed
 }
 
 // Program is a handler that lives in a program of the user's.
@@ -44,6 +48,8 @@ type Program struct {
 	gateway  *gateway.Gateway // nil where the environment names no platform
 	listener net.Listener
 	proc     *proc.Process
+	streams  []*output // of proc, where it is read by lines
+	inside   inside
 	accepts  sync.WaitGroup // the listener and every connection
 	reading  sync.WaitGroup // the readers of the two connections of the program that serves
 

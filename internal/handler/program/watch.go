@@ -23,6 +23,9 @@ func (p *Program) watch() {
 		p.end()
 	}
 	p.drain()
+	for _, o := range p.streams {
+		o.flush()
+	}
 	if p.gateway != nil {
 		p.gateway.Close()
 	}

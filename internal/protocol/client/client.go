@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/redact"
 )
 
 const (
@@ -47,6 +48,7 @@ type Client struct {
 	heartbeat *http.Transport
 	pingLimit time.Duration
 	conns     *conns
+	secrets   *redact.Secrets
 }
 
 // New returns a Client. Nothing is sent before the first call.
@@ -75,6 +77,7 @@ func New(cfg Config) *Client {
 		heartbeat: newTransport(1, open.dialContext),
 		pingLimit: max(cfg.PingInterval, minPingLimit),
 		conns:     open,
+		secrets:   redact.New(cfg.Key),
 	}
 }
 

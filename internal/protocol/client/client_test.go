@@ -140,7 +140,7 @@ func TestTake_Answers(t *testing.T) {
 		"empty array":     {handle: answer(200, asJSON, `[]`)},
 		"wrong type":      {handle: answer(200, "text/plain", `{"id":"a","input":{}}`), jobs: []string{"a"}},
 		"204":             {handle: answer(204, asJSON, "")},
-		"400":             {handle: answer(400, asJSON, `{"detail":"x"}`)},
+		"400":             {handle: answer(400, asJSON, `{"detail":"x"}`), status: 400},
 		"empty":           {handle: answer(200, asJSON, "")},
 		"null":            {handle: answer(200, asJSON, "null")},
 		"html":            {handle: answer(200, asHTML, "<html>"), decode: "neither a job"},
@@ -217,6 +217,21 @@ func TestSend_Refusal(t *testing.T) {
 	require.True(t, status.HTML)
 	require.LessOrEqual(t, len(status.Body), maxQuoted)
 	require.NotContains(t, err.Error(), "é", "a page is not quoted")
+}
+
+// A proxy may quote what it was sent.
+func TestSend_RefusalWithoutTheKey(t *testing.T) {
+	const key = "key-0123456789"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, strings.Repeat("x", maxQuoted-12)+" "+r.Header.Get("Authorization")+" at /x?token=abc")
+	}))
+	defer server.Close()
+	c := New(Config{URLs: protocol.Templates{PostOutput: server.URL}, Key: key})
+	defer c.Close()
+	err := c.Done(context.Background(), "j", []byte("{}"), false)
+	require.ErrorContains(t, err, " [REDACTED]")
+	require.NotContains(t, err.Error(), "key-0")
 }
 
 // An error names neither the URL nor what is in it.

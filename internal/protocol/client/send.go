@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"runpodctl-worker/internal/protocol"
@@ -19,7 +22,8 @@ const (
 	maxSmallAnswer = 1 << 20  // an answer that carries no job
 	maxDrained     = 64 << 10 // read to keep a connection; above that a new one is cheaper
 	maxTrusted     = 32 << 20 // allocated because of a Content-Length alone
-	maxQuoted      = 300      // bytes of a refusal that a message quotes
+	maxRefusal     = 4 << 10  // read of a refusal
+	maxQuoted      = 300      // bytes of it that a message quotes
 )
 
 // request is one call.
@@ -53,7 +57,7 @@ func (c *Client) send(ctx context.Context, transport *http.Transport, r request)
 		_ = resp.Body.Close()
 	}()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return nil, refusal(r.call, resp)
+		return nil, c.refusal(r.call, resp)
 	}
 	if r.method == http.MethodPost { // any 2xx settles a post, whatever a proxy wrote below it
 		return nil, nil
@@ -102,13 +106,42 @@ func transportError(call string, err error) error {
 	if inURL, ok := errors.AsType[*url.Error](err); ok {
 		err = inURL.Err
 	}
+	if isReset(err) {
+		return &protocol.ResetError{Call: call, Err: err}
+	}
 	return fmt.Errorf("%s: %w", call, err)
 }
 
-func refusal(call string, resp *http.Response) error {
+func isReset(err error) bool {
+	if _, ok := errors.AsType[streamError](err); ok {
+		return true
+	}
+	return slices.ContainsFunc(cuts, func(cut error) bool { return errors.Is(err, cut) })
+}
+
+// cuts are the faces of a connection that was cut. The transport closes it when a read finds that out, and the write
+// of the body then fails for that.
+var cuts = []error{syscall.ECONNRESET, syscall.EPIPE, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed}
+
+// streamError is how net/http gives away its own, unexported error of an HTTP/2 stream that was reset: into any struct
+// with these fields.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (e streamError) Error() string {
+	return fmt.Sprintf("stream %d was reset with code %d", e.StreamID, e.Code)
+}
+
+// refusal quotes the answer, in which a proxy may quote what it was sent.
+func (c *Client) refusal(call string, resp *http.Response) error {
 	// Without its body a refusal is still one, so a failure to read it changes nothing.
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuoted))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
 	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "")), " ")
+	text = c.secrets.String(text) // before it is cut: nobody finds a part of a key
+	text = strings.ToValidUTF8(text[:min(len(text), maxQuoted)], "")
 	return &protocol.StatusError{
 		Call:       call,
 		Code:       resp.StatusCode,

@@ -25,10 +25,6 @@ func (c *Client) Take(ctx context.Context, n int, busy bool) ([]protocol.Job, er
 		most:   int64(max(n, 1)) * (protocol.MaxRunSyncBody + jobSlack),
 	})
 	if err != nil {
-		var refused *protocol.StatusError
-		if errors.As(err, &refused) && refused.Code == http.StatusBadRequest {
-			return nil, nil // with FlashBoot this is how the platform says that there is nothing
-		}
 		return nil, err
 	}
 	jobs, err := parseJobs(body)

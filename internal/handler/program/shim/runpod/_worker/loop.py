@@ -112,7 +112,7 @@ class Loop:
                 value = self.runner.call(job, self.worker, streams=False)
             if value is None:
                 return
-            job.log_batch()
+            job.enter()
             job.cancel_task = lambda: self.call_soon(task.cancel)
             if job.cancelled:
                 task.cancel()
@@ -130,13 +130,13 @@ class Loop:
             if job.cancelled or self.ended.done():
                 result = outcome.Outcome(flags=outcome.CANCELLED)
             else:  # the handler raised it by itself
-                result = outcome.of_exception(error, job.id)
+                result = outcome.of_exception(error, job)
             self.runner.end(job, self.worker, result)
         except (SystemExit, KeyboardInterrupt) as end:
             job.closed = True
             self._leave(end)
         except BaseException as error:
-            self.runner.end(job, self.worker, outcome.of_exception(error, job.id))
+            self.runner.end(job, self.worker, outcome.of_exception(error, job))
 
     async def _call(self, job):
         if self.pool and not self.worker.is_async:
@@ -159,7 +159,7 @@ class Loop:
         except (asyncio.CancelledError, SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:
-            result = outcome.of_exception(error, job.id, stream.flags)
+            result = outcome.of_exception(error, job, stream.flags)
         finally:
             await _aclose(items)
         self.runner.end(job, self.worker, result)

@@ -86,7 +86,7 @@ class Stream:
             return Outcome(None, str(fault), self.flags)
 
 
-def of_exception(error, job_id, flags=0):
+def of_exception(error, job, flags=0):
     """The outcome of an exception: logged, and made the error object that clients know."""
     if type(error) is strict.NotJSON:
         return Outcome(None, str(error), flags)
@@ -100,7 +100,10 @@ def of_exception(error, job_id, flags=0):
         "worker_id": os.environ.get("RUNPOD_POD_ID", "unknown"),
         "runpod_version": __version__,
     }
-    _attempt(lambda: _log(info, job_id))
+    logs = job.logs()  # without the exception itself
+    _attempt(lambda: _log(info, job.id))
+    if logs:
+        info["logs"] = logs
     return Outcome(None, dumps(info), flags)
 
 

@@ -25,6 +25,7 @@ class Job:
         self.raw = raw
         self.id = None
         self.input = None
+        self.printed = None  # what it prints, where that is taken
         self.closed = False  # its DONE is on the wire: nothing may follow
         self.cancelled = False
         self.cancel_task = None  # set while the job is in the hands of the event loop
@@ -38,9 +39,18 @@ class Job:
         self.input = loads(str(self.raw, "utf-8", "replace"))
         self.id = self.input.get("id")
 
-    def log_batch(self):
-        """Let the log lines of this thread or task name the job's batch, if it has one."""
-        return rp_logger._set_batch_id(self.input.get("batchId"))
+    def enter(self):
+        """Let the log lines of this thread or task name the job, and its batch if it has one."""
+        return rp_logger._set_batch_id(self.input.get("batchId")), rp_logger._job.set(self)
+
+    @staticmethod
+    def leave(tokens):
+        batch, job = tokens
+        rp_logger._job.reset(job)
+        rp_logger._reset_batch_id(batch)
+
+    def logs(self):
+        return self.printed.logs() if self.printed else ""
 
     def credit(self):
         self.credits.put(None)
@@ -68,7 +78,7 @@ class Runner:
         Returns None when the job has ended, else what is still to be awaited or iterated, or AGAIN.
         streams is false inside an event loop: a plain iterator is then returned too.
         """
-        batch = None
+        tokens = None
         try:
             if job.cancelled:
                 self.end(job, link, outcome.Outcome(flags=outcome.CANCELLED))
@@ -77,7 +87,7 @@ class Runner:
             if self.known or not streams:
                 job.raw = None  # it may be large, and this is the only call
             link.opened(job)
-            batch = job.log_batch()
+            tokens = job.enter()
             value = self.handler(job.input)
             self.known = True
             if needs_loop(value):
@@ -93,10 +103,10 @@ class Runner:
         except BaseException as error:
             if streams and not self.known and _asks_for_loop(error):
                 return AGAIN
-            self.end(job, link, outcome.of_exception(error, job.id))
+            self.end(job, link, outcome.of_exception(error, job))
         finally:
-            if batch:
-                rp_logger._reset_batch_id(batch)
+            if tokens:
+                job.leave(tokens)
         return None
 
     def stream(self, job, link, items):
@@ -116,7 +126,7 @@ class Runner:
             raise
         except BaseException as error:
             close(items)
-            self.end(job, link, outcome.of_exception(error, job.id, stream.flags))
+            self.end(job, link, outcome.of_exception(error, job, stream.flags))
         else:
             self.end(job, link, self.streamed(job, stream))
 
@@ -127,6 +137,8 @@ class Runner:
 
     def end(self, job, link, result):
         result.flags |= self.flags
+        if job.printed:
+            job.printed.finish()
         debugger = sys.modules.get("runpod.serverless.utils.rp_debugger")
         if debugger:  # the program uses it, and its timings are those of one job
             debugger.clear_debugger_output()

@@ -11,7 +11,7 @@ import threading
 import time
 
 from ..serverless.modules.rp_logger import RunPodLogger, shorten
-from . import frames, outcome, signals, strict
+from . import frames, outcome, output, signals, strict
 from .runner import Job
 
 current = None  # the Worker of this process, once it serves
@@ -25,7 +25,9 @@ class Worker:
     def __init__(self, control, path, settings, runner, config):
         self.control, self.path = control, path
         self.window, self.threads = settings["window"], settings["sync_threads"]
+        self.error_logs = settings["error_logs"]
         self.runner, self.config = runner, config
+        self.output = None
         self.is_async = False
         self.loop = None
         self.jobs = {}  # number → Job
@@ -42,6 +44,7 @@ class Worker:
         global current
         current, self.is_async = self, guess_async
         self.signals = signals.Taken()
+        self.output = output.Taken(self.error_logs)
         os.register_at_fork(after_in_child=self._forked)
         listener = threading.Thread(target=self._listen, name="runpod-control", daemon=True)
         listener.start()
@@ -58,6 +61,7 @@ class Worker:
             self.control.end()
             listener.join(1)
             self.signals.give_back()
+            self.output.give_back()
             self.data.close()
             self.control.close()
 
@@ -100,6 +104,7 @@ class Worker:
 
     def opened(self, job):
         self.by_id[job.id] = job
+        job.printed = job.printed or self.output.of(job)
 
     def found_async(self):
         if not self.is_async:

@@ -5,11 +5,13 @@ import sys
 from contextvars import ContextVar
 
 MAX_MESSAGE_LENGTH = 4096
+_LONGEST_LINE = 16 * 1024  # bytes at which log collectors cut a line in two
 LOG_LEVELS = ["NOTSET", "TRACE", "DEBUG", "INFO", "WARN", "ERROR"]
 _ALIASES = {"WARNING": "WARN", "FATAL": "ERROR", "CRITICAL": "ERROR"}
 _DEFAULT = "DEBUG"
 
 _batch_id = ContextVar("runpod_batch_id", default=None)
+_job = ContextVar("runpod_job", default=None)  # the present one; its id is that of lines which name none
 
 
 # The names are those of the package, whose other modules import them.
@@ -57,11 +59,7 @@ class RunPodLogger:
             return
         if message_level != "TIP" and LOG_LEVELS.index(message_level) < LOG_LEVELS.index(self.level):
             return
-        message = str(message)
-        batch_id = _batch_id.get()
-        if batch_id:
-            message = "[batchId=%s] %s" % (batch_id, message)
-        write(_format(shorten(message), message_level, job_id))
+        write(format_line(str(message), message_level, job_id or getattr(_job.get(), "id", None)))
 
     def secret(self, secret_name, secret):
         """Note that there is a secret. Nothing of it is shown, not even its length."""
@@ -96,9 +94,27 @@ def shorten(message, limit=MAX_MESSAGE_LENGTH):
     return message[:half] + note + message[-half:]
 
 
-def _format(message, level, job_id):
+def as_json():
+    """Are lines for the platform, not for people?"""
     wanted = os.environ.get("RUNPODCTL_WORKER_LOG_FORMAT")
-    if wanted == "json" or wanted != "text" and os.environ.get("RUNPOD_ENDPOINT_ID"):
+    return wanted == "json" or bool(wanted != "text" and os.environ.get("RUNPOD_ENDPOINT_ID"))
+
+
+def format_line(message, level, job_id):
+    """A message as it stands in the log, with its batch if it has one, and without what is too much."""
+    batch_id = _batch_id.get()
+    if batch_id:
+        message = "[batchId=%s] %s" % (batch_id, message)
+    limit = MAX_MESSAGE_LENGTH
+    line = _format(shorten(message, limit), level, job_id)
+    while len(line) >= _LONGEST_LINE and limit > 1 and as_json():  # a character may take twelve
+        limit //= 2
+        line = _format(shorten(message, limit), level, job_id)
+    return line
+
+
+def _format(message, level, job_id):
+    if as_json():
         from json import dumps
 
         return dumps({"requestId": job_id, "message": message, "level": level}, default=str)

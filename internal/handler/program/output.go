@@ -1,0 +1,90 @@
+package program
+
+import (
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"runpodctl-worker/internal/proc"
+	"runpodctl-worker/internal/protocol"
+)
+
+const (
+	// longestLine is how much of a line is kept until its end comes.
+	longestLine = 64 << 10
+	// progressTime is how often a line is passed on that is written anew all the time.
+	progressTime = 5 * time.Second
+)
+
+// Line takes one line of the program's output. to is Options.Stdout or Options.Stderr. The job is the one that it belongs
+// to as far as anybody can tell from outside: the only one that runs, else the zero Job. cut bytes of the line were left
+// out at its end. The text is only lent.
+type Line func(to io.Writer, job protocol.Job, text []byte, cut int)
+
+// output is one stream of the program, in lines.
+type output struct {
+	mu    sync.Mutex
+	lines *proc.Lines
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.lines.Write(b)
+}
+
+// flush passes on what came last, unless somebody still waits to write.
+func (o *output) flush() {
+	if o.mu.TryLock() {
+		defer o.mu.Unlock()
+		o.lines.Flush()
+	}
+}
+
+// outputs are the two streams of the program.
+func (p *Program) outputs() (stdout, stderr io.Writer) {
+	if p.opts.Line == nil {
+		return p.opts.Stdout, p.opts.Stderr
+	}
+	return p.inLines(p.opts.Stdout), p.inLines(p.opts.Stderr)
+}
+
+func (p *Program) inLines(to io.Writer) *output {
+	lines := proc.NewLines(longestLine, func(text []byte, cut int) { p.opts.Line(to, p.inside.only(), text, cut) })
+	lines.Every = progressTime
+	o := &output{lines: lines}
+	p.streams = append(p.streams, o)
+	return o
+}
+
+// inside are the jobs that the program has.
+type inside struct {
+	mu   sync.Mutex
+	jobs map[string]protocol.Job
+}
+
+func (i *inside) enter(job protocol.Job) (leave func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.jobs == nil {
+		i.jobs = map[string]protocol.Job{}
+	}
+	i.jobs[job.ID] = protocol.Job{ID: job.ID, BatchID: job.BatchID}
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		delete(i.jobs, job.ID)
+	}
+}
+
+// only is the job that runs alone; no job where there are several.
+func (i *inside) only() protocol.Job {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.jobs) != 1 {
+		return protocol.Job{}
+	}
+	return slices.Collect(maps.Values(i.jobs))[0]
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const clients = 16 // that submit and ask at a time
+
+// faults are the ways in which a tenth of the worker's calls goes wrong.
+var faults = []struct{ name, rule string }{
+	{"answered 503", `"status":503`},
+	{"answered 429 with Retry-After", `"status":429,"retryAfter":1`},
+	{"reset before it was read", `"reset":"before"`},
+	{"reset after it was acted on: the reply is lost", `"reset":"after"`},
+	{"reply cut short", `"truncate":9`},
+	{"stalled for 3 s", `"delay":"3s"`},
+	{"stalled for 3 s, then the reply lost", `"delay":"3s","reset":"after"`},
+}
+
+// platform is a local Runpod that is not to be relied on.
+type platform struct {
+	*process
+	url    string
+	client *http.Client
+}
+
+func startPlatform(bin, dir string, seed uint64) (*platform, error) {
+	var rules []string
+	for _, f := range faults {
+		rules = append(rules, fmt.Sprintf(`{"worker":%q,"probability":%.4f,%s}`, workerID, 0.1/float64(len(faults)), f.rule))
+	}
+	file := filepath.Join(dir, "faults.json")
+	plan := fmt.Sprintf(`{"seed":%d,"rules":[%s]}`, seed, strings.Join(rules, ","))
+	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := start(dir, nil, bin, "serve", "--no-worker", "--port", "0", "--log-level", "warn",
+		"--lease", lease, "--max-retries", retries, "--sweep-interval", "250ms", "--faults", file)
+	if err != nil {
+		return nil, err
+	}
+	url, err := p.url()
+	if err != nil {
+		p.stop()
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}
+	return &platform{p, url, client}, nil
+}
+
+func (p *platform) call(method, path, body string, into any) error {
+	req, err := http.NewRequest(method, p.url+path, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := p.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", path, resp.Status, raw)
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// each does something for n numbers, for a few at a time.
+func each(n int, do func(i int) error) error {
+	var all sync.WaitGroup
+	errs := make([]error, clients)
+	for c := range clients {
+		all.Go(func() {
+			for i := c; i < n && errs[c] == nil; i += clients {
+				errs[c] = do(i)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+func (p *platform) submit(jobs int, webhook string) ([]string, error) {
+	ids := make([]string, jobs)
+	return ids, each(jobs, func(i int) error {
+		var job struct{ ID string }
+		err := p.call(http.MethodPost, "/v2/local/run", fmt.Sprintf(`{"input":{"n":%d},"webhook":%q}`, i, webhook), &job)
+		ids[i] = job.ID
+		return err
+	})
+}
+
+// awaitEnds waits until the platform says that every job has ended.
+func (p *platform) awaitEnds(jobs int, limit time.Duration, worker *process) error {
+	var health struct {
+		Jobs struct{ Completed, Failed, InProgress, InQueue int }
+	}
+	for end := time.Now().Add(limit); health.Jobs.Completed+health.Jobs.Failed < jobs; {
+		select {
+		case <-worker.gone:
+			return fmt.Errorf("the worker has ended: %s", worker.tail())
+		case <-time.After(time.Second):
+		}
+		if err := p.call(http.MethodGet, "/v2/local/health", "", &health); err != nil {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("after %s there are jobs without an end: %+v", limit, health.Jobs)
+		}
+	}
+	return nil
+}
