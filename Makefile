@@ -51,6 +51,7 @@ test/sdk/js/node_modules/ready: test/sdk/js/package-lock.json
 .PHONY: test
 test: setup ## Run all tests, with the race detector and the official SDKs
 	test/setup.sh gcc
+	test/setup.sh shell
 	test/setup.sh tmux
 	RUNPODCTL_TEST_PYTHON=$(CURDIR)/.venv/bin/python CGO_ENABLED=1 go test -race -shuffle=on -timeout 20m $(PKGS)
 

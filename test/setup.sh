@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that one tool of the tests is there: test/setup.sh python|node|gcc|tmux.
+# Makes sure that one tool of the tests is there: test/setup.sh python|node|gcc|shell|tmux.
 # On Debian and Ubuntu it installs what is missing; elsewhere it says what to install.
 set -euo pipefail
 
@@ -27,12 +27,16 @@ node)
 gcc) # the race detector needs cgo
 	have gcc || have cc || install gcc libc6-dev
 	;;
+shell) # the worker that is a shell script
+	have curl || install curl
+	have jq || install jq
+	;;
 tmux) # terminals for the doctor
 	have tmux || install tmux
 	have script || install bsdutils
 	;;
 *)
-	echo "usage: test/setup.sh python|node|gcc|tmux" >&2
+	echo "usage: test/setup.sh python|node|gcc|shell|tmux" >&2
 	exit 2
 	;;
 esac
