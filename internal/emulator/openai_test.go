@@ -257,9 +257,16 @@ func TestOpenAIJobIsNotEvicted(t *testing.T) {
 
 func quote(s string) string { return `"` + strings.ReplaceAll(s, "\n", `\n`) + `"` }
 
+// compact is text without the blanks between its tokens; a number that no float holds stays as it is written.
+func compact(t *testing.T, text string) string {
+	var b bytes.Buffer
+	require.NoError(t, json.Compact(&b, []byte(text)))
+	return b.String()
+}
+
 // Whatever is sent and yielded, the job's input and a document are JSON, and an event is one event.
 func FuzzOpenAI(f *testing.F) {
-	for _, s := range []string{`{"model":"m"}`, `{"stream":true}`, `null`, ` [1]`, `"data: 1\n\n"`, `"{\"a\":1}"`, "{\"a\":\n\n1}", ``} {
+	for _, s := range []string{`{"model":"m"}`, `{"stream":true}`, `null`, ` [1]`, `"data: 1\n\n"`, `"{\"a\":1}"`, "{\"a\":\n\n1}", `1e400`, ``} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -275,7 +282,7 @@ func FuzzOpenAI(f *testing.F) {
 		if event := emulator.OpenAIAnswer(json.RawMessage(text), true); text[0] != '"' {
 			data, found := strings.CutPrefix(event, "data: ")
 			require.True(t, found)
-			require.JSONEq(t, text, strings.TrimSuffix(data, "\n\n"))
+			require.Equal(t, compact(t, text), compact(t, strings.TrimSuffix(data, "\n\n")))
 			require.NotContains(t, strings.TrimSuffix(event, "\n\n"), "\n")
 		}
 	})
