@@ -232,7 +232,6 @@ func (r *rig) python(do string) int {
 // startChild starts a process of its own that syncs.
 func startChild(t *testing.T, job childJob) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	job.Options.Log, job.Options.Progress = nil, nil
 	text, err := json.Marshal(job)
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
