@@ -314,3 +314,6 @@ func TestCrafted_ManyEntries(t *testing.T) {
 	require.Equal(t, entries, report.SkippedTotal)
 	require.Len(t, report.Skipped, maxSkips)
 }
+
+// here puts the directory of this test into a text.
+func (r *trap) here(text string) string { return strings.ReplaceAll(text, "DIR", r.dir()) }
