@@ -163,8 +163,15 @@ func TestCrafted(t *testing.T) {
 		}, []string{"x"}},
 		{"a link that leads out", func(r *trap) {
 			r.put(manifest{Links: []link{
-				{r.dir() + "/a", r.canary + "/secret"}, {r.dir() + "/b", "../canary/secret"}, {r.dir() + "/c", "/"}, {r.dir() + "/d", ""},
-				{r.canary + "/e", r.dir()}, {r.dir() + "/../canary/f", r.dir()}, {r.dir() + "/g", "a\x00"}, {r.dir() + "/h", "h"}, {r.dir(), r.canary},
+				{r.dir() + "/a", r.canary + "/secret"},
+				{r.dir() + "/b", "../canary/secret"},
+				{r.dir() + "/c", "/"},
+				{r.dir() + "/d", ""},
+				{r.canary + "/e", r.dir()},
+				{r.dir() + "/../canary/f", r.dir()},
+				{r.dir() + "/g", "a\x00"},
+				{r.dir() + "/h", "h"},
+				{r.dir(), r.canary},
 			}})
 		}, nil},
 		{"a link that leads out through a link that was there", func(r *trap) {

@@ -19,29 +19,33 @@ func checkNamespace(name string) error {
 }
 
 // resolveDirs makes the directories absolute and resolves their links. One that lies in another is left out.
-func resolveDirs(dirs []string, volume string) ([]string, error) {
-	volume, err := resolve(volume)
-	if err != nil {
-		return nil, fmt.Errorf("the volume %s: %w", volume, err)
-	}
+func resolveDirs(dirs []string) ([]string, error) {
 	var all []string
 	for _, dir := range dirs {
-		real, err := resolve(dir)
+		resolved, err := resolve(dir)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("the cache directory %s: %w", dir, err)
-		case real == "/":
+		case resolved == "/":
 			return nil, fmt.Errorf("the cache directory %s is the root of the file system: name the folders that are to be kept", dir)
-		case within(real, volume) || within(volume, real):
-			return nil, fmt.Errorf("the cache directory %s and the volume %s lie in each other: what is on the volume needs no cache", dir, volume)
 		}
-		all = append(all, real)
+		all = append(all, resolved)
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
 	return slices.DeleteFunc(slices.Clone(all), func(inner string) bool {
 		return slices.ContainsFunc(all, func(outer string) bool { return inner != outer && within(inner, outer) })
 	}), nil
+}
+
+// apart returns an error where a directory and the volume lie in each other: the mirror would hold itself.
+func apart(dirs []string, volume string) error {
+	for _, dir := range dirs {
+		if within(dir, volume) || within(volume, dir) {
+			return fmt.Errorf("the cache directory %s and the volume %s lie in each other: what is on the volume needs no cache", dir, volume)
+		}
+	}
+	return nil
 }
 
 // resolve is the real path of something that may not be there yet.
@@ -53,9 +57,9 @@ func resolve(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return real, err
+		return resolved, err
 	}
 	parent, err := resolve(filepath.Dir(path))
 	return filepath.Join(parent, filepath.Base(path)), err

@@ -72,7 +72,7 @@ func TestGuard(t *testing.T) {
 				require.InDelta(t, tt.took.Seconds(), time.Since(began).Seconds(), 2*progressEvery.Seconds())
 				close(hang)
 				synctest.Wait()
-				require.Equal(t, tt.want == ErrStalled || tt.stop > 0, told.Load())
+				require.Equal(t, errors.Is(tt.want, ErrStalled) || tt.stop > 0, told.Load())
 			})
 		})
 	}

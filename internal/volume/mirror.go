@@ -44,16 +44,23 @@ func (c *Cache) openMirror(create bool) (*os.Root, error) {
 	if err != nil && !errors.As(err, &unmounted) {
 		return nil, err
 	}
-	volume, err := os.OpenRoot(c.opts.Volume)
+	resolved, err := filepath.EvalSymlinks(c.opts.Volume) // only now, since it may hang
 	if err != nil {
 		return nil, err
 	}
-	defer volume.Close()
+	if err := apart(c.dirs, resolved); err != nil {
+		return nil, err
+	}
+	volume, err := os.OpenRoot(resolved)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = volume.Close() }()
 	cache, err := openFolder(volume, cacheFolder, create)
 	if err != nil {
 		return nil, err
 	}
-	defer cache.Close()
+	defer func() { _ = cache.Close() }()
 	return openFolder(cache, c.opts.Namespace, create)
 }
 
