@@ -26,8 +26,9 @@ const (
 	kindInline         // a result: the outcome follows
 	kindFile           // a result: number, size and checksum of its file follow
 	kindSettled        // nothing is owed for the job
-	kindCrashed        // how often the job took the program down follows
+	kindCrashed        // how often the job took the program down follows; 0: nothing speaks against it any more
 	kindSuspected      // the job had a worker to itself that died
+	kindBeside         // the job ran beside others in a worker that died
 )
 
 // A torn segment ends inside a record, as a write does that was interrupted. Anything else that is wrong is damage.
@@ -122,7 +123,7 @@ func decode(body []byte, offset int64) (r record, ok bool) {
 	in := reader{rest: body[1:]}
 	r.job = string(in.take(in.uvarint()))
 	switch r.kind {
-	case kindTaken, kindSettled, kindSuspected:
+	case kindTaken, kindSettled, kindSuspected, kindBeside:
 	case kindInline:
 		r.result = result{at: offset + int64(len(body)-len(in.rest)), size: int64(len(in.rest)), sum: crc32.Checksum(in.rest, table)}
 		in.rest = nil

@@ -65,8 +65,10 @@ type Journal interface {
 	Recall(job string) (protocol.Outcome, error)
 	// Crashes counts for each job how often it took down what ran it.
 	Crashes() map[string]int
+	// Suspected tells whether a job was run when a worker died, and has had no end since.
+	Suspected(job string) bool
 
-	// A job is taken, it has a result, which is not changed any more, and it is settled: the platform has accepted the result, or wants
+	// A job is run from now on, it has a result, which is not changed any more, and it is settled: the platform has accepted the result, or wants
 	// none. A job that is released is not run any more; its result, if it has one, is still owed.
 	Taken(job string)
 	Result(job string, outcome protocol.Outcome)

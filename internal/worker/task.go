@@ -80,12 +80,16 @@ func (t *task) handle() (protocol.Outcome, error) {
 	if t.w.crashers.barred(t.job.ID, t.w.cfg.MaxCrashes) {
 		return protocol.Outcome{Error: crasherText}, nil
 	}
-	t.w.cfg.Journal.Taken(t.job.ID)
+	if t.w.cfg.Journal.Suspected(t.job.ID) {
+		t.log(slog.LevelWarn, "A worker died while it ran this job, which is run by itself now.")
+		t.w.ledger.isolate(t)
+	}
 	for {
 		life := t.w.ledger.enter(t)
 		if life == nil {
 			return protocol.Outcome{}, cmp.Or(context.Cause(t.handling), errNoProgram)
 		}
+		t.w.cfg.Journal.Taken(t.job.ID)
 		t.log(slog.LevelInfo, "Started.")
 		outcome, err := t.attempt(life)
 		how := cameBack(outcome, err)

@@ -50,7 +50,7 @@ func (w work) output() any {
 }
 
 // Reasons for which a job that was not meant to fail may do so, once what ran it was killed.
-var reasons = []string{"the program ended (signal: killed)", "worker died while running this job"}
+var reasons = []string{"the program ended (killed by SIGKILL", "worker died while running this job"}
 
 // job is a job that the platform has accepted.
 type job struct {
