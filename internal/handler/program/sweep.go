@@ -52,6 +52,7 @@ func leftOver(dir string) bool {
 	}
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
+		_ = os.Remove(dir) // which fails unless it is empty: its process was killed before it had the lock
 		return false
 	}
 	defer func() { _ = file.Close() }()
