@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -238,6 +239,25 @@ func TestJournal_ManyThatWait(t *testing.T) {
 	require.LessOrEqual(t, turns, 3)
 	jobs, _ := owed(t, again(t, j))
 	require.Len(t, jobs, 2*segmentSize/(maxInline/2))
+}
+
+// A journal with very many records opens, and what counts of it is all there.
+func TestJournal_VeryMany(t *testing.T) {
+	const jobs = 40_000 // and 100 000 records
+	j := open(t, t.TempDir())
+	j.turn = 1 << 40 // no segment is written anew meanwhile, as with a worker that has been owed as much
+	for i := range jobs {
+		job := strconv.Itoa(i)
+		j.Taken(job)
+		j.Result(job, output(job))
+		if i%2 == 0 {
+			j.Settled(job)
+		}
+	}
+	found, results := owed(t, again(t, j))
+	require.Len(t, found, jobs/2)
+	require.Equal(t, "1", found[0])
+	require.Equal(t, output("39999"), results["39999"])
 }
 
 func TestJournal_RoomIsBounded(t *testing.T) {
