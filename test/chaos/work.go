@@ -79,7 +79,7 @@ func (j job) judge(s state) error {
 		}
 		return nil
 	case s.Status != protocol.Failed:
-		return fmt.Errorf("job %d has no end: it is %s", j.N, s.Status)
+		return fmt.Errorf("job %d has no end of its own: it is %s", j.N, s.Status)
 	case j.Fails && strings.Contains(string(s.Error), fmt.Sprintf("meant to fail: %d", j.N)):
 		return nil
 	}
