@@ -2,12 +2,9 @@ package journal
 
 import (
 	"bufio"
-	"errors"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -87,17 +84,6 @@ func TestOpen_APlaceThatCannotBeUsed(t *testing.T) {
 			require.NoError(t, j.Close())
 		})
 	}
-}
-
-// socketAt leaves a socket that nobody listens at.
-func socketAt(path string) error {
-	short := filepath.Join(os.TempDir(), "s"+strconv.Itoa(os.Getpid())) // a path may be too long for a socket
-	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
-	if err != nil {
-		return err
-	}
-	listener.SetUnlinkOnClose(false)
-	return errors.Join(listener.Close(), os.Rename(short, path))
 }
 
 // A disk without room for a single byte, and one that cannot be written, are no places for a journal.
@@ -183,6 +169,8 @@ func TestOpen_SweepsWhatNobodyAsksFor(t *testing.T) {
 	old := make(dirPrefix+"1"+bootSuffix(), maxAge+time.Hour)
 	otherBoot := make(dirPrefix+"2-other", time.Minute)
 	foreign := make("something", 2*maxAge)
+	halfGone := make(dirPrefix+"4-other", 2*maxAge)
+	require.NoError(t, os.Remove(filepath.Join(halfGone, lockName)))
 	inUse := make(dirPrefix+"3-other", 2*maxAge)
 	lock, err := os.Open(filepath.Join(inUse, lockName))
 	require.NoError(t, err)
@@ -197,6 +185,7 @@ func TestOpen_SweepsWhatNobodyAsksFor(t *testing.T) {
 	require.NoDirExists(t, old)
 	require.NoDirExists(t, otherBoot)
 	require.NoDirExists(t, tooMany)
+	require.NoDirExists(t, halfGone)
 	require.DirExists(t, foreign)
 	require.DirExists(t, inUse)
 	entries, err := os.ReadDir(place)

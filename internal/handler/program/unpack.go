@@ -117,13 +117,7 @@ func (d *doors) remove() {
 	if d == nil {
 		return
 	}
-	entries, _ := os.ReadDir(d.dir)
-	for _, entry := range entries {
-		if entry.Name() != lockName { // without it nobody would dare to remove what is left, if this process is killed now
-			_ = os.RemoveAll(filepath.Join(d.dir, entry.Name()))
-		}
-	}
-	_ = os.RemoveAll(d.dir) // at worst a few files stay in a temporary directory
+	removeDir(d.dir)
 	_ = d.held.Close()
 }
 
