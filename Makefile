@@ -64,7 +64,7 @@ bench: setup build ## Measure against the official SDK; prints the table of docs
 	RUNPODCTL_TEST_PYTHON=$(CURDIR)/.venv/bin/python go run ./test/bench -bin $(BIN)
 
 .PHONY: chaos
-chaos: build ## Run 10 000 jobs while a tenth of all calls goes wrong; prints what became of them
+chaos: build ## Run thousands of jobs while calls go wrong and the worker is killed; prints what became of them
 	go run ./test/chaos -bin $(BIN)
 
 .PHONY: lint
