@@ -20,17 +20,18 @@ var rooms = map[string][]string{
 	"cmd/runpodctl-worker-nvml-probe": {"internal/nvmlprobe"},
 	"internal/cli":                    {"internal"},
 	"internal/config":                 {"internal/protocol"},
-	"internal/redact":                 {},
+	"internal/lazy":                   {},
+	"internal/redact":                 {"internal/lazy"},
 	"internal/metrics":                {"internal/protocol"},
 	"internal/protocol":               {"internal/protocol", "internal/redact"},
 	"internal/proc":                   {},
-	"internal/worker":                 {"internal/protocol", "internal/worker"},
+	"internal/worker":                 {"internal/lazy", "internal/protocol", "internal/worker"},
 	"internal/journal":                {"internal/protocol"},
 	"internal/ready":                  {"internal/protocol", "internal/proc"},
 	"internal/realtime":               {"internal/protocol"},
-	"internal/handler":                {"internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
-	"internal/emulator":               {"internal/protocol", "internal/emulator"},
-	"internal/checks":                 {"internal/config", "internal/checks", "internal/proc"},
+	"internal/handler":                {"internal/lazy", "internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
+	"internal/emulator":               {"internal/lazy", "internal/protocol", "internal/emulator"},
+	"internal/checks":                 {"internal/lazy", "internal/config", "internal/checks", "internal/proc"},
 	"internal/cudaprobe":              {"internal/checks/gpu/wire", "internal/cudaprobe"},
 	"internal/nvmlprobe":              {"internal/checks/gpu/wire", "internal/nvmlprobe"},
 	"internal/tui":                    {"internal/checks", "internal/tui"},
@@ -53,7 +54,7 @@ var owners = map[string][]string{
 }
 
 // stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
-var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact"}
+var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/lazy"}
 
 func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 	for _, pkg := range packages(t) {

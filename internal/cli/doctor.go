@@ -41,7 +41,7 @@ const (
 const sideBySide = 4
 
 func doctorCommand(s *session) *cli.Command {
-	return newCommand("doctor", "Checks whether this machine is fit for a worker, and says what to do where it is not.", []string{
+	return s.newCommand("doctor", "Checks whether this machine is fit for a worker, and says what to do where it is not.", []string{
 		"doctor",
 		"doctor --handler handler.py",
 		"doctor --json | jq '.checks[] | select(.status == \"fail\")'",

@@ -42,7 +42,7 @@ const (
 )
 
 func runCommand(s *session) *cli.Command {
-	return newCommand("run", "The entrypoint of a container: checks the machine, takes jobs from Runpod and runs them with your handler.", []string{
+	return s.newCommand("run", "The entrypoint of a container: checks the machine, takes jobs from Runpod and runs them with your handler.", []string{
 		"run -- python -u handler.py",
 		"run --handler handler.py --concurrency 4",
 		"run --no-shim --ready http://localhost:9000/health -- bash start.sh",

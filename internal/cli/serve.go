@@ -27,7 +27,7 @@ const maxWorkers = 256
 const drainsFirst = "the jobs at hand are finished first"
 
 func serveCommand(s *session) *cli.Command {
-	return newCommand("serve", "A local Runpod: the endpoint API, a queue, and a worker that runs your handler.", []string{
+	return s.newCommand("serve", "A local Runpod: the endpoint API, a queue, and a worker that runs your handler.", []string{
 		"serve --handler handler.py",
 		"serve --handler handler.py --test_input '{\"input\": {\"name\": \"Ada\"}}'",
 		"serve -- bash start.sh",

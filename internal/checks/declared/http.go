@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"runpodctl-worker/internal/checks"
-	"runpodctl-worker/internal/checks/lazy"
+	"runpodctl-worker/internal/lazy"
 	"runpodctl-worker/internal/config"
 )
 
