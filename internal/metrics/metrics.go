@@ -4,17 +4,13 @@ package metrics
 
 import (
 	"errors"
-	"runtime"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/VictoriaMetrics/metrics"
 
 	"runpodctl-worker/internal/protocol"
 )
-
-const namespace = "runpodctl_worker"
 
 // Options say what there is to show.
 type Options struct {
@@ -36,12 +32,11 @@ type Depth struct {
 type Metrics struct {
 	opts     Options
 	began    time.Time
-	registry *prometheus.Registry
+	families []family
 
-	taken, restarts     prometheus.Counter
-	jobs, takes, pings  *prometheus.CounterVec
-	take, run, delivery prometheus.Histogram
-	checks              *prometheus.GaugeVec
+	taken, restarts     *metrics.Counter
+	jobs, takes, pings  family
+	take, run, delivery *metrics.PrometheusHistogram
 
 	mu        sync.Mutex
 	busy      int           // handlers that run
@@ -60,67 +55,41 @@ var (
 	runBuckets  = []float64{.005, .025, .1, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 )
 
-// New returns Metrics with a registry of their own.
+// New returns Metrics that have seen nothing yet.
 func New(o Options) *Metrics {
-	m := &Metrics{opts: o, began: time.Now(), changed: time.Now(), registry: prometheus.NewRegistry(), ends: map[string]int{}}
-	m.taken = m.counter("jobs_taken_total", "Jobs that the platform has handed over.")
-	m.restarts = m.counter("program_restarts_total", "Starts of the handler's program after the first.")
-	m.jobs = m.counters("jobs_total", "Jobs that have left the worker, by how.", "outcome")
-	m.takes = m.counters("takes_total", "Calls for jobs, by what they brought: jobs, nothing or an error.", "result")
-	m.pings = m.counters("heartbeats_total", "Heartbeats, by what came of them: ok or error.", "result")
+	m := &Metrics{opts: o, began: time.Now(), changed: time.Now(), ends: map[string]int{}}
+	m.taken = m.family("jobs_taken_total", counter, "Jobs that the platform has handed over.").with()
+	m.restarts = m.family("program_restarts_total", counter, "Starts of the handler's program after the first.").with()
+	m.jobs = m.family("jobs_total", counter, "Jobs that have left the worker, by how.")
+	m.takes = m.family("takes_total", counter, "Calls for jobs, by what they brought: jobs, nothing or an error.")
+	m.pings = m.family("heartbeats_total", counter, "Heartbeats, by what came of them: ok or error.")
 	m.take = m.histogram("take_seconds", "How long a call was held that brought jobs.", callBuckets)
 	m.run = m.histogram("run_seconds", "How long the handler worked on a job.", runBuckets)
 	m.delivery = m.histogram("deliver_seconds", "From the end of a job's handler until the platform had the result.", callBuckets)
-	m.checks = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "check_result", Help: "1 for the latest result of a fitness check: pass, skip, warn, error or fail.",
-	}, []string{"check", "result"})
-	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "build_info", Help: "1, with the version of the worker in its labels.",
-		ConstLabels: prometheus.Labels{"version": o.Version, "commit": o.Commit, "go_version": runtime.Version()},
-	})
-	build.Set(1)
 	for _, outcome := range outcomes { // so that a rate has a beginning
-		m.jobs.WithLabelValues(outcome)
+		m.jobs.with("outcome", outcome)
 	}
-	m.registry.MustRegister(
-		m.checks, build, (*now)(m),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-	)
 	return m
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64) *metrics.PrometheusHistogram {
+	return m.family(name, histogram, help).series.NewPrometheusHistogramExt(series(name), buckets)
 }
 
 // outcomes are the ends that a job can have.
 var outcomes = []string{"completed", "failed", "stopped", "released", "undelivered"}
 
-func (m *Metrics) counter(name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help})
-	m.registry.MustRegister(c)
-	return c
-}
-
-func (m *Metrics) counters(name, help, label string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, []string{label})
-	m.registry.MustRegister(c)
-	return c
-}
-
-func (m *Metrics) histogram(name, help string, buckets []float64) prometheus.Histogram {
-	h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets})
-	m.registry.MustRegister(h)
-	return h
-}
-
 // Took notes the answer to a call for jobs.
 func (m *Metrics) Took(jobs int, held time.Duration, err error) {
 	switch {
 	case jobs > 0:
-		m.takes.WithLabelValues("jobs").Inc()
-		m.taken.Add(float64(jobs))
-		m.take.Observe(held.Seconds())
+		m.takes.with("result", "jobs").Inc()
+		m.taken.Add(jobs)
+		m.take.Update(held.Seconds())
 	case err != nil:
-		m.takes.WithLabelValues("error").Inc()
+		m.takes.with("result", "error").Inc()
 	default:
-		m.takes.WithLabelValues("nothing").Inc()
+		m.takes.with("result", "nothing").Inc()
 	}
 }
 
@@ -130,7 +99,7 @@ func (m *Metrics) Started() { m.work(1) }
 // Returned notes that it is back.
 func (m *Metrics) Returned(ran time.Duration) {
 	m.work(-1)
-	m.run.Observe(ran.Seconds())
+	m.run.Update(ran.Seconds())
 }
 
 func (m *Metrics) work(more int) {
@@ -148,9 +117,9 @@ func (m *Metrics) workedBy(now time.Time) time.Duration {
 
 // Ended notes how a job has left the worker, and how long that took from the end of its handler.
 func (m *Metrics) Ended(outcome string, wait time.Duration) {
-	m.jobs.WithLabelValues(outcome).Inc()
+	m.jobs.with("outcome", outcome).Inc()
 	if outcome == "completed" || outcome == "failed" {
-		m.delivery.Observe(wait.Seconds())
+		m.delivery.Update(wait.Seconds())
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,11 +144,11 @@ func (m *Metrics) Pinged(err error) {
 	}
 	m.beat.tried = time.Now()
 	if err != nil {
-		m.pings.WithLabelValues("error").Inc()
+		m.pings.with("result", "error").Inc()
 		return
 	}
 	m.beat.accepted = m.beat.tried
-	m.pings.WithLabelValues("ok").Inc()
+	m.pings.with("result", "ok").Inc()
 }
 
 // Check is the latest result of a fitness check.
@@ -193,8 +162,6 @@ type Check struct {
 func (m *Metrics) Checked(c Check) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.checks.DeletePartialMatch(prometheus.Labels{"check": c.ID})
-	m.checks.WithLabelValues(c.ID, c.Result).Set(1)
 	for i := range m.checked {
 		if m.checked[i].ID == c.ID {
 			m.checked[i] = c
