@@ -50,11 +50,9 @@ type session struct {
 	Process
 	command []string
 	secrets *redact.Secrets
-	help    map[string]func() string // of each command
 }
 
 func newApp(s *session) *cli.App {
-	s.help = map[string]func() string{}
 	app := &cli.App{
 		Name:                      "runpodctl-worker",
 		Usage:                     "Runpod serverless workers: check the machine, try at home, run in a container",
@@ -73,13 +71,6 @@ func newApp(s *session) *cli.App {
 			}
 			return cli.ShowAppHelp(c)
 		},
-	}
-	// The help of a command is written when the command is wanted: three pages take longer than all else at a start.
-	app.Before = func(c *cli.Context) error {
-		if cmd := app.Command(c.Args().First()); cmd != nil {
-			cmd.CustomHelpTemplate = s.help[cmd.Name]()
-		}
-		return nil
 	}
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = onUsageError

@@ -46,7 +46,11 @@ func runCommand(s *session) *cli.Command {
 		"run -- python -u handler.py",
 		"run --handler handler.py --concurrency 4",
 		"run --no-shim --ready http://localhost:9000/health -- bash start.sh",
-	}, []flagGroup{
+	}, runFlags, s.run)
+}
+
+func runFlags() []flagGroup {
+	return []flagGroup{
 		{"Your handler", slices.Concat(handlerFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: flagNoShim, Usage: "keep the worker's own runpod module away from the program: its SDK talks to the worker over loopback HTTP"},
 			&cli.StringSliceFlag{Name: flagReadyProbe, Usage: "no job before this `PROBE` holds: a URL, tcp:HOST:PORT or exec:COMMAND; may be repeated"},
@@ -67,7 +71,7 @@ func runCommand(s *session) *cli.Command {
 		})},
 		{"Who looks at it", observeFlags()},
 		{"General", generalFlags()},
-	}, s.run)
+	}
 }
 
 func (s *session) run(c *cli.Context) error {

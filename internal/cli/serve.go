@@ -31,7 +31,11 @@ func serveCommand(s *session) *cli.Command {
 		"serve --handler handler.py",
 		"serve --handler handler.py --test_input '{\"input\": {\"name\": \"Ada\"}}'",
 		"serve -- bash start.sh",
-	}, []flagGroup{
+	}, serveFlags, s.serve)
+}
+
+func serveFlags() []flagGroup {
+	return []flagGroup{
 		{"Your handler", handlerFlags()},
 		{"One job instead of an endpoint", jobFlags()},
 		{"The endpoint", endpointFlags()},
@@ -40,7 +44,7 @@ func serveCommand(s *session) *cli.Command {
 		{"General", generalFlags()},
 		{"Limits of the local Runpod, as hosted unless said otherwise", append(limitFlags(), retriesFlag())},
 		{"Its times", timeFlags()},
-	}, s.serve)
+	}
 }
 
 func endpointFlags() []cli.Flag {
