@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/VictoriaMetrics/metrics"
-
 	"runpodctl-worker/internal/protocol"
 )
 
@@ -30,50 +28,28 @@ type Depth struct {
 
 // Metrics keeps what it is told of a worker. Its methods are for any number of goroutines.
 type Metrics struct {
-	opts     Options
-	began    time.Time
-	families []family
+	opts  Options
+	began time.Time
 
-	taken, restarts     *metrics.Counter
-	jobs, takes, pings  family
-	take, run, delivery *metrics.PrometheusHistogram
-
-	mu        sync.Mutex
-	busy      int           // handlers that run
-	worked    time.Duration // by all of them, up to the last change
-	changed   time.Time
-	ends      map[string]int
-	restarted int
-	beat      beat
-	checked   []Check
-	errs      []Problem
+	mu                 sync.Mutex
+	taken, restarted   int
+	takes, pings, ends map[string]int
+	take, run, deliver times
+	busy               int           // handlers that run
+	worked             time.Duration // by all of them, up to the last change
+	changed            time.Time
+	beat               beat
+	checked            []Check
+	errs               []Problem
 }
-
-// Times in seconds that tell a quick call from a long one.
-var (
-	callBuckets = []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
-	runBuckets  = []float64{.005, .025, .1, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
-)
 
 // New returns Metrics that have seen nothing yet.
 func New(o Options) *Metrics {
-	m := &Metrics{opts: o, began: time.Now(), changed: time.Now(), ends: map[string]int{}}
-	m.taken = m.family("jobs_taken_total", counter, "Jobs that the platform has handed over.").with()
-	m.restarts = m.family("program_restarts_total", counter, "Starts of the handler's program after the first.").with()
-	m.jobs = m.family("jobs_total", counter, "Jobs that have left the worker, by how.")
-	m.takes = m.family("takes_total", counter, "Calls for jobs, by what they brought: jobs, nothing or an error.")
-	m.pings = m.family("heartbeats_total", counter, "Heartbeats, by what came of them: ok or error.")
-	m.take = m.histogram("take_seconds", "How long a call was held that brought jobs.", callBuckets)
-	m.run = m.histogram("run_seconds", "How long the handler worked on a job.", runBuckets)
-	m.delivery = m.histogram("deliver_seconds", "From the end of a job's handler until the platform had the result.", callBuckets)
-	for _, outcome := range outcomes { // so that a rate has a beginning
-		m.jobs.with("outcome", outcome)
+	return &Metrics{
+		opts: o, began: time.Now(), changed: time.Now(),
+		takes: map[string]int{}, pings: map[string]int{}, ends: map[string]int{},
+		take: newTimes(callBounds), run: newTimes(runBounds), deliver: newTimes(callBounds),
 	}
-	return m
-}
-
-func (m *Metrics) histogram(name, help string, buckets []float64) *metrics.PrometheusHistogram {
-	return m.family(name, histogram, help).series.NewPrometheusHistogramExt(series(name), buckets)
 }
 
 // outcomes are the ends that a job can have.
@@ -81,30 +57,37 @@ var outcomes = []string{"completed", "failed", "stopped", "released", "undeliver
 
 // Took notes the answer to a call for jobs.
 func (m *Metrics) Took(jobs int, held time.Duration, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	switch {
 	case jobs > 0:
-		m.takes.with("result", "jobs").Inc()
-		m.taken.Add(jobs)
-		m.take.Update(held.Seconds())
+		m.takes["jobs"]++
+		m.taken += jobs
+		m.take.add(held)
 	case err != nil:
-		m.takes.with("result", "error").Inc()
+		m.takes["error"]++
 	default:
-		m.takes.with("result", "nothing").Inc()
+		m.takes["nothing"]++
 	}
 }
 
 // Started notes that a handler works on a job.
-func (m *Metrics) Started() { m.work(1) }
+func (m *Metrics) Started() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.work(1)
+}
 
 // Returned notes that it is back.
 func (m *Metrics) Returned(ran time.Duration) {
-	m.work(-1)
-	m.run.Update(ran.Seconds())
-}
-
-func (m *Metrics) work(more int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.work(-1)
+	m.run.add(ran)
+}
+
+// work changes how many handlers run. The lock is held.
+func (m *Metrics) work(more int) {
 	m.worked = m.workedBy(time.Now())
 	m.changed = time.Now()
 	m.busy += more
@@ -117,18 +100,16 @@ func (m *Metrics) workedBy(now time.Time) time.Duration {
 
 // Ended notes how a job has left the worker, and how long that took from the end of its handler.
 func (m *Metrics) Ended(outcome string, wait time.Duration) {
-	m.jobs.with("outcome", outcome).Inc()
-	if outcome == "completed" || outcome == "failed" {
-		m.delivery.Update(wait.Seconds())
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ends[outcome]++
+	if outcome == "completed" || outcome == "failed" {
+		m.deliver.add(wait)
+	}
 }
 
 // Restarted notes a start of the handler's program after the first.
 func (m *Metrics) Restarted() {
-	m.restarts.Inc()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.restarted++
@@ -144,11 +125,11 @@ func (m *Metrics) Pinged(err error) {
 	}
 	m.beat.tried = time.Now()
 	if err != nil {
-		m.pings.with("result", "error").Inc()
+		m.pings["error"]++
 		return
 	}
 	m.beat.accepted = m.beat.tried
-	m.pings.with("result", "ok").Inc()
+	m.pings["ok"]++
 }
 
 // Check is the latest result of a fitness check.

@@ -113,9 +113,9 @@ func TestMetrics_AreWhatPrometheusReads(t *testing.T) {
 	take := families["runpodctl_worker_take_seconds"]
 	require.Equal(t, dto.MetricType_HISTOGRAM, take.GetType())
 	buckets := take.GetMetric()[0].GetHistogram().GetBucket()
-	require.Len(t, buckets, len(callBuckets)+1, "and +Inf")
-	require.Zero(t, buckets[len(callBuckets)-1].GetCumulativeCount())
-	require.EqualValues(t, 1, buckets[len(callBuckets)].GetCumulativeCount())
+	require.Len(t, buckets, len(callBounds)+1, "and +Inf")
+	require.Zero(t, buckets[len(callBounds)-1].GetCumulativeCount())
+	require.EqualValues(t, 1, buckets[len(callBounds)].GetCumulativeCount())
 }
 
 func TestHealthz_IsAboutTheHeartbeatsLoop(t *testing.T) {

@@ -33,8 +33,8 @@ func (s State) count(state string) (n int) {
 	return n
 }
 
-// writeNow writes what is looked up at each look.
-func (m *Metrics) writeNow(p *page) {
+// writeLookedUp writes what is asked for at each look.
+func (m *Metrics) writeLookedUp(p *page) {
 	state, at := m.opts.State(), time.Now()
 	m.mu.Lock()
 	busy, worked, accepted := m.busy, m.workedBy(at), m.beat.accepted
@@ -49,32 +49,45 @@ func (m *Metrics) writeNow(p *page) {
 	for _, job := range state.Jobs {
 		oldest = max(oldest, at.Sub(job.Taken).Seconds())
 	}
-	p.single("ready", gauge, "1 while the worker takes jobs.", isReady)
-	p.single("slots", gauge, "Jobs that may run at a time.", float64(state.Slots))
-	p.single("slots_busy", gauge, "Jobs that run.", float64(busy))
-	p.single("slot_busy_ratio", gauge, "The share of the slots that is busy.", ratio)
-	p.single("slot_busy_seconds_total", counter, "The time that all slots together have been busy.", worked.Seconds())
-	p.head("jobs_held", gauge, "Jobs that the worker answers for: waiting, running or delivering.")
+	p.single(namespace+"ready", gauge, "1 while the worker takes jobs.", isReady)
+	p.single(namespace+"slots", gauge, "Jobs that may run at a time.", float64(state.Slots))
+	p.single(namespace+"slots_busy", gauge, "Jobs that run.", float64(busy))
+	p.single(namespace+"slot_busy_ratio", gauge, "The share of the slots that is busy.", ratio)
+	p.single(namespace+"slot_busy_seconds_total", counter, "The time that all slots together have been busy.", worked.Seconds())
+	p.head(namespace+"jobs_held", gauge, "Jobs that the worker answers for: waiting, running or delivering.")
 	for _, name := range jobStates {
-		p.value(float64(state.count(name)), "jobs_held", "state", name)
+		p.value(float64(state.count(name)), namespace+"jobs_held", "state", name)
 	}
-	p.single("oldest_job_age_seconds", gauge, "The time since the oldest of these was taken; 0 without any.", oldest)
+	p.single(namespace+"oldest_job_age_seconds", gauge, "The time since the oldest of these was taken; 0 without any.", oldest)
 	if depth := m.opts.Journal(); depth.Kept {
-		p.single("journal_depth", gauge, "Results in the journal, which the platform does not have yet.", float64(depth.Results))
-		p.single("journal_bytes", gauge, "The size of these results.", float64(depth.Bytes))
+		p.single(namespace+"journal_depth", gauge, "Results in the journal, which the platform does not have yet.", float64(depth.Results))
+		p.single(namespace+"journal_bytes", gauge, "The size of these results.", float64(depth.Bytes))
 	}
 	if !accepted.IsZero() {
-		p.single("heartbeat_age_seconds", gauge, "The time since the platform has answered a heartbeat.", at.Sub(accepted).Seconds())
+		p.single(namespace+"heartbeat_age_seconds", gauge, "The time since the platform has answered a heartbeat.", at.Sub(accepted).Seconds())
 	}
-	p.head("build_info", gauge, "1, with the version of the worker in its labels.")
-	p.value(1, "build_info", "commit", m.opts.Commit, "go_version", runtime.Version(), "version", m.opts.Version)
+	p.head(namespace+"build_info", gauge, "1, with the version of the worker in its labels.")
+	p.value(1, namespace+"build_info", "commit", m.opts.Commit, "go_version", runtime.Version(), "version", m.opts.Version)
 }
 
-func (m *Metrics) writeChecks(p *page) {
-	p.head("check_result", gauge, "1 for the latest result of a fitness check: pass, skip, warn, error or fail.")
+// writeCounted writes what Metrics were told.
+func (m *Metrics) writeCounted(p *page) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	ends := map[string]int{}
+	for _, outcome := range outcomes { // also those that no job had, so that a rate has a beginning
+		ends[outcome] = m.ends[outcome]
+	}
+	p.single(namespace+"jobs_taken_total", counter, "Jobs that the platform has handed over.", float64(m.taken))
+	p.single(namespace+"program_restarts_total", counter, "Starts of the handler's program after the first.", float64(m.restarted))
+	p.counts(namespace+"jobs_total", "Jobs that have left the worker, by how.", "outcome", ends)
+	p.counts(namespace+"takes_total", "Calls for jobs, by what they brought: jobs, nothing or an error.", "result", m.takes)
+	p.counts(namespace+"heartbeats_total", "Heartbeats, by what came of them: ok or error.", "result", m.pings)
+	p.times(namespace+"take_seconds", "How long a call was held that brought jobs.", m.take)
+	p.times(namespace+"run_seconds", "How long the handler worked on a job.", m.run)
+	p.times(namespace+"deliver_seconds", "From the end of a job's handler until the platform had the result.", m.deliver)
+	p.head(namespace+"check_result", gauge, "1 for the latest result of a fitness check: pass, skip, warn, error or fail.")
 	for _, c := range m.checked {
-		p.value(1, "check_result", "check", c.ID, "result", c.Result)
+		p.value(1, namespace+"check_result", "check", c.ID, "result", c.Result)
 	}
 }

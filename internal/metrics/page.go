@@ -3,13 +3,13 @@ package metrics
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
-
-	"github.com/VictoriaMetrics/metrics"
 )
 
-const namespace = "runpodctl_worker"
+const namespace = "runpodctl_worker_"
 
 // The kinds of metric that Prometheus tells apart.
 const (
@@ -18,52 +18,37 @@ const (
 	histogram = "histogram"
 )
 
-// family is a metric with all of its labels that counts from the start of the worker.
-type family struct {
-	name, kind, help string
-	series           *metrics.Set
+// page is what Prometheus reads: metrics in its text format.
+type page struct{ bytes.Buffer }
+
+func (m *Metrics) servePage(w http.ResponseWriter, _ *http.Request) {
+	var p page
+	m.writeCounted(&p)
+	m.writeLookedUp(&p)
+	writeProcess(&p, m.began)
+	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(p.Bytes()) // whoever asked is gone
 }
 
-func (m *Metrics) family(name, kind, help string) family {
-	f := family{name, kind, help, metrics.NewSet()}
-	m.families = append(m.families, f)
-	return f
-}
-
-// with is the counter of these labels.
-func (f family) with(labels ...string) *metrics.Counter {
-	return f.series.GetOrCreateCounter(series(f.name, labels...))
-}
-
-// series is a metric's full name with the labels that are given as name, value, name, value.
-func series(name string, labels ...string) string {
-	var pairs []string
-	for i := 0; i < len(labels); i += 2 {
-		pairs = append(pairs, labels[i]+`="`+escape.Replace(labels[i+1])+`"`)
-	}
-	if name = namespace + "_" + name; len(pairs) == 0 {
-		return name
-	}
-	return name + "{" + strings.Join(pairs, ",") + "}"
+// head begins a metric.
+func (p *page) head(name, kind, help string) {
+	fmt.Fprintf(p, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
 var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// page is what Prometheus reads. The library knows the values, but no words about them.
-type page struct{ bytes.Buffer }
-
-func (p *page) head(name, kind, help string) {
-	name = series(name)
-	fmt.Fprintf(p, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
-}
-
-func (p *page) family(f family) {
-	p.head(f.name, f.kind, f.help)
-	f.series.WritePrometheus(p)
-}
-
+// value is a line of a metric. Its labels are given as name, value, name, value.
 func (p *page) value(v float64, name string, labels ...string) {
-	metrics.WriteGaugeFloat64(p, series(name, labels...), v)
+	separator := "{"
+	p.WriteString(name)
+	for i := 0; i < len(labels); i += 2 {
+		fmt.Fprintf(p, `%s%s="%s"`, separator, labels[i], escape.Replace(labels[i+1]))
+		separator = ","
+	}
+	if len(labels) > 0 {
+		p.WriteByte('}')
+	}
+	fmt.Fprintf(p, " %g\n", v)
 }
 
 // single is a metric without labels.
@@ -72,15 +57,25 @@ func (p *page) single(name, kind, help string, v float64) {
 	p.value(v, name)
 }
 
-func (m *Metrics) servePage(w http.ResponseWriter, _ *http.Request) {
-	var p page
-	for _, f := range m.families {
-		p.family(f)
+// counts is a counter with one label.
+func (p *page) counts(name, help, label string, n map[string]int) {
+	p.head(name, counter, help)
+	for _, value := range slices.Sorted(maps.Keys(n)) {
+		p.value(float64(n[value]), name, label, value)
 	}
-	m.writeChecks(&p)
-	m.writeNow(&p)
-	metrics.WriteProcessMetrics(&p)
-	metrics.WriteFDMetrics(&p)
-	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(p.Bytes()) // whoever asked is gone
+}
+
+func (p *page) times(name, help string, t times) {
+	p.head(name, histogram, help)
+	sum := 0
+	for i, n := range t.counts {
+		bound := "+Inf"
+		if i < len(t.bounds) {
+			bound = fmt.Sprint(t.bounds[i])
+		}
+		sum += n
+		p.value(float64(sum), name+"_bucket", "le", bound)
+	}
+	p.value(t.sum, name+"_sum")
+	p.value(float64(sum), name+"_count")
 }
