@@ -32,7 +32,7 @@ func serveCommand(s *session) *cli.Command {
 		"serve --handler handler.py --test_input '{\"input\": {\"name\": \"Ada\"}}'",
 		"serve -- bash start.sh",
 	}, []flagGroup{
-		{"Your handler", handlerFlags()},
+		{"Your handler", append(handlerFlags(), offloadFlag())},
 		{"One job instead of an endpoint", jobFlags()},
 		{"The endpoint", endpointFlags()},
 		{"Who may call", accessFlags()},
