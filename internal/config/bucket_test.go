@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,9 +26,7 @@ func TestBucketFrom(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			env := map[string]string{BucketEndpoint: "https://b.s3.example.com", BucketKeyID: "id", BucketSecret: "secret", BucketRegion: "eu-ro-1"}
-			for name, value := range tt.changed {
-				env[name] = value
-			}
+			maps.Copy(env, tt.changed)
 			got, err := BucketFrom(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 			if tt.wantErr != "" {
 				require.EqualError(t, err, tt.wantErr)

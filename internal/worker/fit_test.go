@@ -61,8 +61,7 @@ func TestOffload(t *testing.T) {
 		return func(context.Context, protocol.Job, protocol.Sink) (protocol.Outcome, error) { return outcome, nil }
 	}
 	tests := map[string]struct {
-		cfg    Config
-		place  elsewhere
+		fails  error // of the upload
 		handle handleFunc
 		want   string // the body
 		stored string // the output
@@ -70,7 +69,7 @@ func TestOffload(t *testing.T) {
 		"exactly the limit": {handle: output(text(limit)), want: `{"output":` + text(limit) + `}`},
 		"one byte more":     {handle: output(text(limit + 1)), want: `{"output":{"at":"j"}}`, stored: text(limit + 1)},
 		"an upload that fails": {
-			place: elsewhere{fails: errors.New("403 Forbidden")}, handle: output(text(2000)),
+			fails: errors.New("403 Forbidden"), handle: output(text(2000)),
 			want: `{"error":"the result is too large: 2000 bytes, the limit is 1000; it could not be uploaded: 403 Forbidden"}`,
 		},
 		"an error with a large output": {
@@ -96,12 +95,12 @@ func TestOffload(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			tt.cfg.MaxResult, tt.cfg.Offload = limit, &tt.place
-			bubble(t, tt.cfg, tt.handle, func(r *rig) {
+			place := &elsewhere{fails: tt.fails}
+			bubble(t, Config{MaxResult: limit, Offload: place}, tt.handle, func(r *rig) {
 				offer(r, "j")
 				r.start()
 				require.Equal(r, tt.want, r.results(time.Minute, 1)[0].Body)
-				require.Equal(r, tt.stored, tt.place.stored["j"])
+				require.Equal(r, tt.stored, place.stored["j"])
 				r.await(time.Second, "an end", func() bool { return len(r.worker.ledger.ids()) == 0 })
 				require.Zero(r, r.worker.ledger.owed)
 			})
