@@ -64,7 +64,7 @@ func runFlags() []flagGroup {
 			&cli.StringFlag{Name: flagStateDir, Usage: "local `DIR` for the journal of what this worker owes, which survives its end; none = no journal (default: $XDG_STATE_HOME, /var/lib or the temporary directory)"},
 			&cli.BoolFlag{Name: flagPingEarly, Usage: "heartbeats begin before the handler is loaded, not after"},
 		}},
-		{"Results", append(sizeFlags(), &cli.BoolFlag{Name: flagBatch, Usage: "items of a stream that are text and come within 60ms are joined and posted as one"})},
+		{"Results", append(sizeFlags(), offloadFlag(), &cli.BoolFlag{Name: flagBatch, Usage: "items of a stream that are text and come within 60ms are joined and posted as one"})},
 		{"One job instead of the platform's", jobFlags()},
 		{"Stopping", slices.Concat(stopFlags(), []cli.Flag{
 			&cli.StringFlag{Name: flagOnKill, Value: onKillRelease, Usage: "what happens to jobs that are cut short (`WORD`): release, and the platform gives them to another worker, or fail"},

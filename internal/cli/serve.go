@@ -36,7 +36,7 @@ func serveCommand(s *session) *cli.Command {
 
 func serveFlags() []flagGroup {
 	return []flagGroup{
-		{"Your handler", handlerFlags()},
+		{"Your handler", append(handlerFlags(), offloadFlag())},
 		{"One job instead of an endpoint", jobFlags()},
 		{"The endpoint", endpointFlags()},
 		{"Who may call", accessFlags()},
