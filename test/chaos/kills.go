@@ -73,6 +73,9 @@ func kills(o options, dir string) error {
 			return err
 		}
 	}
+	if err := k.submit(1); err != nil { // its end shows that the last worker is there
+		return err
+	}
 	if err := k.platform.awaitEnds(o, len(k.jobs), k.ensureWorker); err != nil {
 		return err
 	}
@@ -108,18 +111,22 @@ func (k *killing) live() error {
 	if err := k.ensureWorker(); err != nil {
 		return err
 	}
-	todo := make([]work, jobsPerLife)
+	if err := k.submit(jobsPerLife); err != nil {
+		return err
+	}
+	time.Sleep(time.Duration(k.random.Int64N(int64(longestLife))))
+	k.kill()
+	return nil
+}
+
+func (k *killing) submit(n int) error {
+	todo := make([]work, n)
 	for i := range todo {
 		todo[i] = anyWork(len(k.jobs)+i, k.random)
 	}
 	jobs, err := k.platform.submit(todo, k.news.url)
-	if err != nil {
-		return err
-	}
 	k.jobs = append(k.jobs, jobs...)
-	time.Sleep(time.Duration(k.random.Int64N(int64(longestLife))))
-	k.kill()
-	return nil
+	return err
 }
 
 func (k *killing) kill() {
