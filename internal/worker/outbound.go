@@ -89,6 +89,10 @@ func (o *outbound) Progress(value json.RawMessage) {
 		}
 		return
 	}
+	if size, limit := len(value)+chunkFrame, o.t.w.cfg.MaxResult; size > limit {
+		o.t.log(slog.LevelWarn, "Progress is left out, since it is too large.", slog.Int("bytes", size), slog.Int("limit", limit))
+		return
+	}
 	o.start()
 	o.progress = bytes.Clone(value)
 	o.moved.Broadcast()
