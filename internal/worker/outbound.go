@@ -129,7 +129,7 @@ func (o *outbound) start() {
 		defer o.mu.Unlock()
 		o.moved.Broadcast()
 	})
-	o.t.w.tasks.Go(o.post)
+	o.t.w.task(o.post)
 }
 
 // finish waits until what the handler reported is posted; the result may follow then. Progress that is still
