@@ -128,7 +128,7 @@ func TestFlags_BeatVariablesAndThoseTheFile(t *testing.T) {
 // of reads the flag from a command line.
 func (m meaning) of(t *testing.T, env map[string]string, args ...string) (got any) {
 	t.Helper()
-	s := &session{Process: Process{Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, secrets: secretsOf(nil)}
+	s := &session{Process: Process{Args: []string{m.command}, Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, secrets: secretsOf(nil)}
 	app := newApp(s)
 	app.Command(m.command).Action = func(c *cli.Context) (err error) {
 		if got, err = m.read(s, c); err != nil && m.unset == nil && len(args) == 0 && env == nil {
@@ -143,9 +143,10 @@ func (m meaning) of(t *testing.T, env map[string]string, args ...string) (got an
 // Every flag whose help names a variable is in the table above, or the variable says something else than the flag.
 func TestFlags_WithAVariableAreTried(t *testing.T) {
 	other := map[string]string{
-		"mode":      "says what auto means",
-		"state-dir": "is where others keep their state, too",
-		"target":    "is where jobs come from",
+		"mode":            "says what auto means",
+		"state-dir":       "is where others keep their state, too",
+		"target":          "is where jobs come from",
+		"offload-outputs": "says where to, not whether",
 	}
 	tried := map[string]bool{}
 	for _, m := range meanings(t) {
@@ -153,7 +154,7 @@ func TestFlags_WithAVariableAreTried(t *testing.T) {
 		require.Equal(t, m.variables, variables(m.command, m.flag))
 	}
 	named := regexp.MustCompile(`\$[A-Z]`)
-	for _, cmd := range newApp(&session{}).Commands {
+	for _, cmd := range newApp(withFlags).Commands {
 		for _, f := range cmd.Flags {
 			d := describe(f)
 			if named.MatchString(d.usage) && other[d.name] == "" || variables(cmd.Name, d.name) != nil {

@@ -134,7 +134,9 @@ func (t *task) end(outcome protocol.Outcome) {
 		if outcome.Error != "" {
 			t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
 		}
-		t.keep(outcome)
+		if !t.late { // such a one has outlived a process already
+			t.keep(outcome)
+		}
 		decided = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
@@ -158,9 +160,6 @@ func (t *task) end(outcome protocol.Outcome) {
 
 // keep sees to it that the result outlives this process, before it is posted.
 func (t *task) keep(outcome protocol.Outcome) {
-	if t.late {
-		return // it has outlived one already
-	}
 	t.w.ledger.owe(t, len(outcome.Output)+len(outcome.Error))
 	t.w.cfg.Journal.Result(t.job.ID, outcome)
 }
