@@ -94,7 +94,7 @@ func (s *session) run(c *cli.Context) error {
 			return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
 		}
 	}
-	log, err := newLogger(s.Stderr, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
+	log, err := s.logger(c, s.Stderr, s.Lookup, s.lively(c, s.Stderr))
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ type serveOptions struct {
 }
 
 func (s *session) serve(c *cli.Context) error {
-	log, err := newLogger(s.Stderr, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
+	log, err := s.logger(c, s.Stderr, s.localLookup, s.lively(c, s.Stderr))
 	if err != nil {
 		return err
 	}

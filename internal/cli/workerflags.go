@@ -109,7 +109,7 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 		logLevel:     c.String(flagLogLevel),
 		concurrency:  c.Int(flagConcurrency),
 		syncThreads:  c.Int(flagSyncThreads),
-		readyTimeout: initTimeout,
+		readyTimeout: loadingTime(c, initTimeout),
 		linger:       c.Duration(flagLinger),
 		grace:        c.Duration(flagGrace),
 		refresh:      c.Bool(flagRefresh),
@@ -119,9 +119,6 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 	}
 	if o.errorLogs < 0 || o.errorLogs > maxErrorLogs {
 		return o, usagef("--%s %d: want 0 to %d", flagErrorLogs, o.errorLogs, maxErrorLogs)
-	}
-	if c.IsSet(flagReady) {
-		o.readyTimeout = c.Duration(flagReady)
 	}
 	for name, n := range map[string]int{flagConcurrency: o.concurrency, flagSyncThreads: o.syncThreads} {
 		if n < 1 || n > maxConcurrency {
@@ -151,6 +148,14 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 		return o, err
 	}
 	return o, o.checkProgram()
+}
+
+// loadingTime is how long a handler may load.
+func loadingTime(c *cli.Context, initTimeout time.Duration) time.Duration {
+	if c.IsSet(flagReady) {
+		return c.Duration(flagReady)
+	}
+	return initTimeout
 }
 
 func readSize(c *cli.Context, name string) (int, error) {

@@ -40,7 +40,18 @@ type endpoint struct {
 	limits  *limiter // nil: none
 	webhook *webhook.Sender
 	batches *batches
-	server  *server.Server // the workers' side
+	server  *server.Server  // the workers' side
+	done    <-chan struct{} // the Emulator's
+}
+
+// closing tells whether a wait may have ended before its time.
+func (ep *endpoint) closing() bool {
+	select {
+	case <-ep.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // The ids that the official clients accept.
@@ -66,7 +77,7 @@ func New(o Options) (*Emulator, error) {
 		}
 		ep := &endpoint{
 			id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(e.opts.Now),
-			webhook: e.webhooks, batches: newBatches(),
+			webhook: e.webhooks, batches: newBatches(), done: e.done,
 		}
 		if e.opts.RateLimits {
 			ep.limits = newLimiter(e.opts.Now)

@@ -22,7 +22,7 @@ func (t *task) limitTime() (release func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(t.handling)
-	t.w.tasks.Go(func() {
+	t.w.task(func() {
 		if t.w.clock.sleep(ctx, limit) {
 			t.timeOut(limit)
 		}
@@ -39,7 +39,7 @@ func (t *task) timeOut(limit time.Duration) {
 	t.interrupt(err)
 	outcome := protocol.Outcome{Error: err.Error()}
 	t.refreshAfter(outcome)
-	t.w.tasks.Go(func() { t.end(outcome) })
+	t.w.task(func() { t.end(outcome) })
 	t.w.awaitReturn(t.w.background, t)
 }
 
@@ -57,7 +57,7 @@ func (w *Worker) letGo() {
 	w.endWork(errReleased)
 	for _, t := range w.ledger.held() {
 		if t.claimEnd() {
-			w.tasks.Go(func() { t.end(protocol.Outcome{Error: errReleased.Error()}) })
+			w.task(func() { t.end(protocol.Outcome{Error: errReleased.Error()}) })
 		}
 	}
 }

@@ -33,10 +33,10 @@ func (w *Worker) settleLate() {
 		return
 	}
 	w.log.Info("Results that the process before this one could not deliver are posted now.", slog.Int("results", len(late)))
-	w.tasks.Go(func() {
+	w.task(func() {
 		for _, t := range late {
 			if w.ledger.awaitTurn(w.work, t) {
-				w.tasks.Go(t.endLate)
+				w.task(t.endLate)
 			} else {
 				t.decided = time.Now()
 				t.release()
