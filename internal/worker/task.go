@@ -53,6 +53,7 @@ func (w *Worker) newTask(job protocol.Job) *task {
 // run is the life of a job, in a goroutine of its own.
 func (t *task) run() {
 	outcome, err := t.handle()
+	defer outcome.Close()
 	t.refreshAfter(outcome) // before the slot is free, so that no take slips in
 	t.w.resize()
 	mine := t.claimEnd()
@@ -95,6 +96,7 @@ func (t *task) handle() (protocol.Outcome, error) {
 		if !t.w.ledger.leave(t, how, t.out.used()) {
 			return outcome, t.w.ledger.explain(life, err)
 		}
+		outcome.Close()
 		if how == unbegun {
 			t.log(slog.LevelWarn, "The program ended before it had this job; the next one gets it.")
 			continue
@@ -161,7 +163,7 @@ func (t *task) keep(outcome protocol.Outcome) {
 	if t.late {
 		return // it has outlived one already
 	}
-	t.w.ledger.owe(t, len(outcome.Output)+len(outcome.Error))
+	t.w.ledger.owe(t, outcome.Size())
 	t.w.cfg.Journal.Result(t.job.ID, outcome)
 }
 

@@ -1,8 +1,10 @@
 package program
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
+	"io"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -17,8 +19,28 @@ const (
 
 const doneHead = 5 // flags and the length of the error text
 
-// parseDone splits the payload of a DONE frame. The output stays the bytes that came.
-func parseDone(payload []byte) (out protocol.Outcome, cancelled bool, err error) {
+// readDone reads the payload of a large DONE frame, and its output into a file if that is what is large.
+func readDone(r io.Reader, s *spooler, size int) (payload []byte, file protocol.Spool, err error) {
+	begin := make([]byte, doneHead)
+	if _, err := io.ReadFull(r, begin); err != nil {
+		return nil, nil, err
+	}
+	text := binary.BigEndian.Uint32(begin[1:])
+	left := int64(size) - doneHead - int64(text)
+	if left < protocol.LargeOutput {
+		payload, err = readPayload(io.MultiReader(bytes.NewReader(begin), r), size)
+		return payload, nil, err
+	}
+	begin, err = readPayload(io.MultiReader(bytes.NewReader(begin), r), doneHead+int(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.read(r, begin, int(left))
+}
+
+// parseDone splits a DONE frame. The output stays the bytes that came.
+func parseDone(f frame) (out protocol.Outcome, cancelled bool, err error) {
+	payload := f.payload
 	if len(payload) < doneHead {
 		return out, false, errors.New("a DONE frame without its head")
 	}
@@ -32,7 +54,12 @@ func parseDone(payload []byte) (out protocol.Outcome, cancelled bool, err error)
 		Refresh: flags&flagRefresh != 0,
 		Stream:  flags&flagStream != 0,
 	}
-	if flags&flagOutput != 0 {
+	switch {
+	case flags&flagOutput == 0:
+		f.drop()
+	case f.spool != nil:
+		out.Spool = f.spool
+	default:
 		out.Output = rest[size:]
 	}
 	return out, flags&flagCancelled != 0, nil

@@ -125,6 +125,7 @@ func (p *Program) serveData(c *conn) {
 	p.mu.Lock()
 	first := p.control != nil && p.data == nil && !p.closing
 	if first {
+		c.s = p.spool
 		p.data = c
 		p.reading.Add(1)
 		p.ready <- p.greeted

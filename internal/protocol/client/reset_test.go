@@ -50,7 +50,7 @@ func TestDone_CutConnection(t *testing.T) {
 				c.calls.TLSClientConfig = &tls.Config{RootCAs: roots}
 			}
 			var reset *protocol.ResetError
-			require.ErrorAs(t, c.Done(context.Background(), "j", bytes.Repeat([]byte("x"), 4<<20), false), &reset)
+			require.ErrorAs(t, c.Done(context.Background(), "j", protocol.NewBody(bytes.Repeat([]byte("x"), 4<<20)), false), &reset)
 			require.Equal(t, "job-done", reset.Call)
 
 			server.Close()
