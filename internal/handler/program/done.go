@@ -1,10 +1,9 @@
 package program
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/binary"
 	"errors"
-	"io"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -19,23 +18,27 @@ const (
 
 const doneHead = 5 // flags and the length of the error text
 
-// readDone reads the payload of a large DONE frame, and its output into a file if that is what is large.
-func readDone(r io.Reader, s *spooler, size int) (payload []byte, file protocol.Spool, err error) {
-	begin := make([]byte, doneHead)
-	if _, err := io.ReadFull(r, begin); err != nil {
-		return nil, nil, err
-	}
-	text := binary.BigEndian.Uint32(begin[1:])
-	left := int64(size) - doneHead - int64(text)
-	if left < protocol.LargeOutput {
-		payload, err = readPayload(io.MultiReader(bytes.NewReader(begin), r), size)
+// readDone reads the payload of a DONE frame, and its output into a file if that is large.
+func readDone(r *bufio.Reader, s *spooler, size int) (payload []byte, file protocol.Spool, err error) {
+	if size < doneHead+s.from {
+		payload, err = readPayload(r, size)
 		return payload, nil, err
 	}
-	begin, err = readPayload(io.MultiReader(bytes.NewReader(begin), r), doneHead+int(text))
+	head, err := r.Peek(doneHead)
 	if err != nil {
 		return nil, nil, err
 	}
-	return s.read(r, begin, int(left))
+	text := binary.BigEndian.Uint32(head[1:])
+	output := int64(size) - doneHead - int64(text)
+	if output < int64(s.from) { // the error is what is large, or says that it is
+		payload, err = readPayload(r, size)
+		return payload, nil, err
+	}
+	begin, err := readPayload(r, size-int(output))
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.read(r, begin, int(output))
 }
 
 // parseDone splits a DONE frame. The output stays the bytes that came.

@@ -79,7 +79,7 @@ func readFrame(r *bufio.Reader, s *spooler) (frame, error) {
 		return frame{}, fmt.Errorf("a frame of %d bytes: %w of %d", size, errFrame, maxPayload)
 	}
 	var err error
-	if s != nil && f.kind == kindDone && size > protocol.LargeOutput {
+	if s != nil && f.kind == kindDone {
 		f.payload, f.spool, err = readDone(r, s, int(size))
 	} else {
 		f.payload, err = readPayload(r, int(size))

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -80,13 +81,17 @@ func FuzzFrames(f *testing.F) {
 	f.Add([]byte(raw(kindChunk, 1, 2, "{}") + raw(kindProgress, 9, 1, "1")))
 	f.Add([]byte(raw(kindProgressOf, 3, 5, "job{}") + raw(kindHello, 1, 2, "{}")))
 	f.Add([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+	f.Add([]byte(raw(kindDone, 1, 19, "\x04\x00\x00\x00\x02no\"1234567890\"") + raw(kindDone, 1, 9, "\x04\xff\xff\xff\xff1234")))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		p := New(Options{})
+		s := newMemory(func(int) error { return nil })
+		large := &spooler{create: s.spool, from: 8, log: slog.New(slog.DiscardHandler)}
 		c := &call{sink: nothing{}, chunks: make(chan json.RawMessage, window), done: make(chan struct{})}
 		p.calls[1] = c
 		r := bufio.NewReader(bytes.NewReader(stream))
+		defer func() { require.Zero(t, s.open, "every file is closed") }()
 		for {
-			fr, err := readFrame(r, nil)
+			fr, err := readFrame(r, large)
 			if err != nil {
 				if len(stream) == 0 {
 					require.ErrorIs(t, err, io.EOF)
@@ -97,6 +102,7 @@ func FuzzFrames(f *testing.F) {
 				return
 			}
 			p.progressOf(fr)
+			c.out.Close() // of the job that a DONE frame has ended
 		}
 	})
 }

@@ -16,6 +16,7 @@ const copySize = 128 << 10
 // spooler puts large outputs into files, so that they take no memory while they wait for their delivery.
 type spooler struct {
 	create func() (protocol.Spool, error) // nil: there is no place for files
+	from   int                            // bytes of an output that goes into one
 	log    *slog.Logger
 	warned sync.Once
 }
@@ -26,7 +27,7 @@ func (p *Program) newSpooler() *spooler {
 		dir := p.doors.dir
 		create = func() (protocol.Spool, error) { return unnamedIn(dir) }
 	}
-	return &spooler{create: create, log: p.log}
+	return &spooler{create: create, from: protocol.LargeOutput, log: p.log}
 }
 
 // read reads what is left of a payload into a file. What the disk does not take is kept in memory: then there is no file, and the
@@ -60,7 +61,7 @@ func (s *spooler) read(r io.Reader, begin []byte, left int) (payload []byte, fil
 
 // outcome puts the output of an outcome into a file, if it is a large one.
 func (s *spooler) outcome(o protocol.Outcome) protocol.Outcome {
-	if s.create == nil || len(o.Output) < protocol.LargeOutput {
+	if s.create == nil || len(o.Output) < s.from {
 		return o
 	}
 	file, err := s.create()
