@@ -54,7 +54,7 @@ func child() {
 		if want := `{"output":` + string(outcomeOf(job).Output) + `}`; err != nil || string(body) != want {
 			panic(fmt.Sprint("not the result of ", job, ": ", err))
 		}
-		outcome.Close()
+		outcome.Drop()
 		say("owed", job)
 	}
 	say("open", "-")
@@ -73,7 +73,7 @@ func child() {
 		}
 		say("result", job)
 		j.Result(job, outcome)
-		outcome.Close()
+		outcome.Drop()
 		say("kept", job)
 		if rand.N(8) > 0 {
 			settle(job)

@@ -52,7 +52,7 @@ func (j *Journal) Owed() iter.Seq2[string, int64] {
 	}
 }
 
-// Recall reads the result of a job that is owed. A large one stays in its file until the outcome is closed.
+// Recall reads the result of a job that is owed. A large one stays in its file until the outcome is dropped.
 func (j *Journal) Recall(job string) (protocol.Outcome, error) {
 	outcome, err := j.read(job)
 	if err != nil {

@@ -187,9 +187,9 @@ func TestJournal_DoubtsAreBounded(t *testing.T) {
 func TestJournal_SpoolsLeaveNothing(t *testing.T) {
 	j := open(t, t.TempDir())
 	closed, settled, left := spooled(j, output(`1`)), spooled(j, output(`2`)), spooled(j, output(`3`))
-	t.Cleanup(left.Close)
+	t.Cleanup(left.Drop)
 	require.Len(t, files(t, j.dir), 4)
-	closed.Close()
+	closed.Drop()
 	j.Taken("a")
 	j.Result("a", settled)
 	require.Equal(t, output(`2`), recall(t, j, "a"))
@@ -213,7 +213,7 @@ func TestJournal_ASpoolFromElsewhere(t *testing.T) {
 	outcome := spooled(open(t, t.TempDir()), large("x"))
 	outcome.Spool = struct{ protocol.Spool }{outcome.Spool}
 	j.Result("a", outcome)
-	outcome.Close()
+	outcome.Drop()
 	_, results := owed(t, again(t, j))
 	require.Equal(t, large("x"), results["a"])
 }

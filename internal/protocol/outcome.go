@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 )
 
-// Outcome is what a handler made of a job. Whoever had it made closes it when it is needed no more.
+// Outcome is what a handler made of a job. Whoever had it made drops it when it is needed no more.
 type Outcome struct {
 	Output  json.RawMessage // valid JSON; nil means that there is none, or that Spool has it
 	Spool   Spool           // the output, where it is a large one; else nil
@@ -22,8 +22,8 @@ func (o Outcome) Size() int64 {
 	return size
 }
 
-// Close gives up the file of a large output.
-func (o Outcome) Close() {
+// Drop gives up the file of a large output.
+func (o Outcome) Drop() {
 	if o.Spool != nil {
 		_ = o.Spool.Close() // it was read, or nobody wants it
 	}

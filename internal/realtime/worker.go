@@ -63,7 +63,7 @@ func (w *worker) realtime(resp http.ResponseWriter, r *http.Request) {
 	log := w.cfg.Log.With(slog.String("job", job.ID))
 	log.Info("Started.")
 	outcome, err := w.call(job)
-	defer outcome.Close()
+	defer outcome.Drop()
 	if err == nil || w.jobs.Err() == nil { // else it stays, as unfinished
 		w.hold(job.ID, -1)
 	}
@@ -97,7 +97,7 @@ func (w *worker) call(job protocol.Job) (outcome protocol.Outcome, err error) {
 	items := new(collector)
 	outcome, err = w.handler.Handle(w.jobs, job, items)
 	if err == nil && outcome.Error == "" && items.any() {
-		outcome.Close()
+		outcome.Drop()
 		outcome.Output, outcome.Spool = items.list(), nil
 	}
 	return outcome, err

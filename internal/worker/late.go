@@ -55,7 +55,7 @@ func (t *task) endLate() {
 		t.ended(Undelivered)
 		return
 	}
-	defer outcome.Close()
+	defer outcome.Drop()
 	t.end(outcome)
 }
 

@@ -91,10 +91,15 @@ func TestSpool_EveryEnd(t *testing.T) {
 				offer(r, "j")
 				time.Sleep(time.Minute)
 				accepted := r.api.Accepted(apidouble.Done)
-				require.Equal(r, len(tt.want), len(accepted)) // a message that quotes them helps nobody
-				for i, want := range tt.want {
-					require.True(r, strings.HasPrefix(accepted[i].Body, want), "%.100s", accepted[i].Body)
+				var got []string
+				for i, call := range accepted { // a message must not quote megabytes
+					if i < len(tt.want) && strings.HasPrefix(call.Body, tt.want[i]) {
+						got = append(got, tt.want[i])
+						continue
+					}
+					got = append(got, call.Body[:min(len(call.Body), 100)])
 				}
+				require.Equal(r, tt.want, got)
 				require.Positive(r, f.made.Load())
 				require.Zero(r, f.open.Load(), "every file is closed")
 			})

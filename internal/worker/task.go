@@ -53,7 +53,7 @@ func (w *Worker) newTask(job protocol.Job) *task {
 // run is the life of a job, in a goroutine of its own.
 func (t *task) run() {
 	outcome, err := t.handle()
-	defer outcome.Close()
+	defer outcome.Drop()
 	t.refreshAfter(outcome) // before the slot is free, so that no take slips in
 	t.w.resize()
 	mine := t.claimEnd()
@@ -96,7 +96,7 @@ func (t *task) handle() (protocol.Outcome, error) {
 		if !t.w.ledger.leave(t, how, t.out.used()) {
 			return outcome, t.w.ledger.explain(life, err)
 		}
-		outcome.Close()
+		outcome.Drop()
 		if how == unbegun {
 			t.log(slog.LevelWarn, "The program ended before it had this job; the next one gets it.")
 			continue

@@ -113,11 +113,11 @@ func (p *Program) follow(ctx context.Context, number uint32, c *call) (protocol.
 				take(<-c.chunks)
 			}
 			if stopped != nil && (c.cancelled || lost) {
-				c.out.Close()
+				c.out.Drop()
 				return protocol.Outcome{}, stopped
 			}
 			if c.cancelled { // by the end of the program, which another job may have brought about
-				c.out.Close()
+				c.out.Drop()
 				<-p.exited
 				return protocol.Outcome{}, withLastLines(p.Err())
 			}

@@ -102,7 +102,7 @@ func FuzzFrames(f *testing.F) {
 				return
 			}
 			p.progressOf(fr)
-			c.out.Close() // of the job that a DONE frame has ended
+			c.out.Drop() // of the job that a DONE frame has ended
 		}
 	})
 }
