@@ -3,6 +3,7 @@ package protocol
 import (
 	"encoding/json"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -39,6 +40,19 @@ func TestParseJob(t *testing.T) {
 			require.Equal(t, tt.want, got)
 		})
 	}
+}
+
+// The input, which may be large, is not copied.
+func TestParseJob_TakesNoMemory(t *testing.T) {
+	raw := []byte(`{"id":"a","batchId":"b","input":"` + strings.Repeat("x", 8<<20) + `"}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	job, err := ParseJob(raw)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Equal(t, "a", job.ID)
+	require.Equal(t, "b", job.BatchID)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
 
 func FuzzParseJob(f *testing.F) {
