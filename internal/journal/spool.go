@@ -10,7 +10,7 @@ import (
 
 // spool is the file of a large result: its output, and, once it is part of the journal, the head of the outcome behind that.
 type spool struct {
-	*os.File
+	file   *os.File // not embedded: it would be written past Write
 	number uint64
 	size   int64  // of the output
 	sum    uint32 // of it
@@ -32,7 +32,7 @@ func (j *Journal) newSpool() (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &spool{File: file, number: number}, nil
+	return &spool{file: file, number: number}, nil
 }
 
 func (j *Journal) nextNumber() uint64 {
@@ -43,19 +43,20 @@ func (j *Journal) nextNumber() uint64 {
 }
 
 func (s *spool) Write(b []byte) (int, error) {
-	n, err := s.File.Write(b)
+	n, err := s.file.Write(b)
 	s.size += int64(n)
 	s.sum = crc32.Update(s.sum, table, b[:n])
 	return n, err
 }
 
-func (s *spool) Size() int64 { return s.size }
+func (s *spool) ReadAt(b []byte, at int64) (int, error) { return s.file.ReadAt(b, at) }
+func (s *spool) Size() int64                            { return s.size }
 
 func (s *spool) Close() error {
 	if !s.kept {
-		_ = os.Remove(s.Name()) // the next start tries again
+		_ = os.Remove(s.file.Name()) // the next start tries again
 	}
-	return s.File.Close()
+	return s.file.Close()
 }
 
 // keep makes the file of a large outcome that of a result. An output that lies in none is copied into one.
@@ -73,10 +74,10 @@ func (j *Journal) keep(o protocol.Outcome, head []byte) (kept result, err error)
 			return kept, err
 		}
 	}
-	if _, err = s.WriteAt(head, s.size); err != nil {
+	if _, err = s.file.WriteAt(head, s.size); err != nil {
 		return kept, err
 	}
-	if err = os.Rename(s.Name(), j.payload(s.number)); err != nil {
+	if err = os.Rename(s.file.Name(), j.payload(s.number)); err != nil {
 		return kept, err
 	}
 	s.kept = true
@@ -115,7 +116,7 @@ func (j *Journal) recall(kept result) (o protocol.Outcome, err error) {
 	if o, err = decodeOutcome(head); err != nil || o.Output == nil {
 		return o, err
 	}
-	o.Output, o.Spool = nil, &spool{File: file, size: kept.at, kept: true}
+	o.Output, o.Spool = nil, &spool{file: file, size: kept.at, kept: true}
 	return o, nil
 }
 

@@ -86,7 +86,7 @@ func (s *spooler) warn(err error) {
 
 // unnamed is a file that goes with this process, however that ends.
 type unnamed struct {
-	*os.File
+	file *os.File // not embedded: it would be written past Write
 	size int64
 }
 
@@ -101,13 +101,15 @@ func unnamedIn(dir string) (protocol.Spool, error) {
 		_ = file.Close()
 		return nil, err
 	}
-	return &unnamed{File: file}, nil
+	return &unnamed{file: file}, nil
 }
 
 func (u *unnamed) Write(b []byte) (int, error) {
-	n, err := u.File.Write(b)
+	n, err := u.file.Write(b)
 	u.size += int64(n)
 	return n, err
 }
 
-func (u *unnamed) Size() int64 { return u.size }
+func (u *unnamed) ReadAt(b []byte, at int64) (int, error) { return u.file.ReadAt(b, at) }
+func (u *unnamed) Size() int64                            { return u.size }
+func (u *unnamed) Close() error                           { return u.file.Close() }
