@@ -41,11 +41,15 @@ const (
 const sideBySide = 4
 
 func doctorCommand(s *session) *cli.Command {
-	return newCommand("doctor", "Checks whether this machine is fit for a worker, and says what to do where it is not.", []string{
+	return s.newCommand("doctor", "Checks whether this machine is fit for a worker, and says what to do where it is not.", []string{
 		"doctor",
 		"doctor --handler handler.py",
 		"doctor --json | jq '.checks[] | select(.status == \"fail\")'",
-	}, []flagGroup{
+	}, doctorFlags, s.doctor)
+}
+
+func doctorFlags() []flagGroup {
+	return []flagGroup{
 		{"Which checks", []cli.Flag{
 			&cli.StringFlag{Name: flagPhase, Value: "all", Usage: "`PHASE`: early (before the model loads), start (before jobs are taken) or all"},
 			&cli.StringSliceFlag{Name: flagOnly, Usage: "only the checks with these `IDS`, as --list shows them, with commas between; may be repeated"},
@@ -68,7 +72,7 @@ func doctorCommand(s *session) *cli.Command {
 			&cli.DurationFlag{Name: flagWatch, Usage: "run again and again with this much time between"},
 		}},
 		{"General", generalFlags()},
-	}, s.doctor)
+	}
 }
 
 // examination is one call of the doctor, its flags checked.

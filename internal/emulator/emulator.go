@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"sync"
 	"time"
 
 	"runpodctl-worker/internal/emulator/fault"
 	"runpodctl-worker/internal/emulator/store"
 	"runpodctl-worker/internal/emulator/webhook"
+	"runpodctl-worker/internal/lazy"
 	"runpodctl-worker/internal/protocol/server"
 )
 
@@ -44,7 +44,7 @@ type endpoint struct {
 }
 
 // The ids that the official clients accept.
-var validID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+var validID = lazy.Regexp(`^[a-zA-Z0-9_-]+$`)
 
 // New makes an Emulator; it starts nothing.
 func New(o Options) (*Emulator, error) {
@@ -54,7 +54,7 @@ func New(o Options) (*Emulator, error) {
 		e.faults.Add(e.opts.Faults)
 	}
 	for _, id := range e.opts.Endpoints {
-		if !validID.MatchString(id) {
+		if !validID().MatchString(id) {
 			return nil, fmt.Errorf("endpoint id %q: only letters, digits, - and _ can be part of it", id)
 		}
 		if e.endpoints[id] != nil {

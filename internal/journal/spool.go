@@ -45,7 +45,7 @@ func (j *Journal) nextNumber() uint64 {
 func (s *spool) Write(b []byte) (int, error) {
 	n, err := s.file.Write(b)
 	s.size += int64(n)
-	s.sum = crc32.Update(s.sum, table, b[:n])
+	s.sum = crc32.Update(s.sum, table(), b[:n])
 	return n, err
 }
 
@@ -70,7 +70,8 @@ func (j *Journal) keep(o protocol.Outcome, head []byte) (kept result, err error)
 			return kept, err
 		}
 		defer func() { _ = s.Close() }()
-		if err = fill(s, o); err != nil {
+		output, size := o.Content()
+		if _, err = io.Copy(s, io.NewSectionReader(output, 0, size)); err != nil {
 			return kept, err
 		}
 	}
@@ -82,16 +83,7 @@ func (j *Journal) keep(o protocol.Outcome, head []byte) (kept result, err error)
 	}
 	s.kept = true
 	tail := int64(len(head))
-	return result{file: s.number, size: s.size + tail, tail: tail, sum: crc32.Update(s.sum, table, head)}, nil
-}
-
-func fill(s *spool, o protocol.Outcome) error {
-	if o.Spool == nil {
-		_, err := s.Write(o.Output)
-		return err
-	}
-	_, err := io.Copy(s, io.NewSectionReader(o.Spool, 0, o.Spool.Size()))
-	return err
+	return result{file: s.number, size: s.size + tail, tail: tail, sum: crc32.Update(s.sum, table(), head)}, nil
 }
 
 // recall opens the file of a result.
@@ -122,7 +114,7 @@ func (j *Journal) recall(kept result) (o protocol.Outcome, err error) {
 
 // verify reads a file to see that it has what was written.
 func verify(file *os.File, kept result) error {
-	sum := crc32.New(table)
+	sum := crc32.New(table())
 	if n, err := io.Copy(sum, io.NewSectionReader(file, 0, kept.size)); err != nil || n < kept.size || sum.Sum32() != kept.sum {
 		return errOutcome
 	}

@@ -20,33 +20,21 @@ type Spool interface {
 // Body is the body of a post, which may be sent more than once.
 type Body struct {
 	head  []byte
-	large sized // between head and tail; nil: head is all
+	large io.ReaderAt // between head and tail; nil: head is all
+	size  int64       // of large
 	tail  []byte
 }
-
-type sized interface {
-	io.ReaderAt
-	Size() int64
-}
-
-func inMemory(b []byte) sized { return bytes.NewReader(b) }
 
 // NewBody is a body that is there already.
 func NewBody(b []byte) Body { return Body{head: b} }
 
 // Size is its Content-Length.
-func (b Body) Size() int64 {
-	size := int64(len(b.head) + len(b.tail))
-	if b.large != nil {
-		size += b.large.Size()
-	}
-	return size
-}
+func (b Body) Size() int64 { return int64(len(b.head)+len(b.tail)) + b.size }
 
 // Open reads the body from its beginning.
 func (b Body) Open() io.Reader {
 	if b.large == nil {
 		return bytes.NewReader(b.head)
 	}
-	return io.MultiReader(bytes.NewReader(b.head), io.NewSectionReader(b.large, 0, b.large.Size()), bytes.NewReader(b.tail))
+	return io.MultiReader(bytes.NewReader(b.head), io.NewSectionReader(b.large, 0, b.size), bytes.NewReader(b.tail))
 }

@@ -1,7 +1,9 @@
 package protocol
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 )
 
 // Outcome is what a handler made of a job. Whoever had it made drops it when it is needed no more.
@@ -15,11 +17,16 @@ type Outcome struct {
 
 // Size is how many bytes the outcome has, without what a post puts around them.
 func (o Outcome) Size() int64 {
-	size := int64(len(o.Output) + len(o.Error))
+	_, size := o.Content()
+	return size + int64(len(o.Error))
+}
+
+// Content is the output, wherever it is, with its size.
+func (o Outcome) Content() (output io.ReaderAt, size int64) {
 	if o.Spool != nil {
-		size += o.Spool.Size()
+		return o.Spool, o.Spool.Size()
 	}
-	return size
+	return bytes.NewReader(o.Output), int64(len(o.Output))
 }
 
 // Drop gives up the file of a large output.
@@ -34,10 +41,9 @@ func (o Outcome) Body(stopPod bool) Body {
 	const key = `{"output":`
 	tail := o.afterOutput(stopPod)
 	switch {
-	case o.Spool != nil:
-		return Body{head: []byte(key), large: o.Spool, tail: tail}
-	case len(o.Output) >= LargeOutput:
-		return Body{head: []byte(key), large: inMemory(o.Output), tail: tail}
+	case o.Spool != nil, len(o.Output) >= LargeOutput:
+		large, size := o.Content()
+		return Body{head: []byte(key), large: large, size: size, tail: tail}
 	case o.Output != nil:
 		b := make([]byte, 0, len(key)+len(o.Output)+len(tail))
 		b = append(b, key...)

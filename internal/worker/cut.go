@@ -70,7 +70,7 @@ func (t *task) letGo(outcome protocol.Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), farewellTime)
 	defer cancel()
-	outcome, body := t.fit(outcome, false)
+	outcome, body := t.fit(ctx, outcome, false)
 	switch err := t.w.platform.Done(ctx, t.job.ID, body, outcome.Stream); {
 	case err != nil:
 		t.log(slog.LevelError, "The last word about the job could not be posted.", slog.Any("error", err))

@@ -77,10 +77,10 @@ func (l *ledger) addLate(t *task, size int64) {
 
 // owe notes the size of a result that waits to be delivered.
 func (l *ledger) owe(t *task, size int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t.owed = size
-	l.owed += t.owed
+	l.update(func() {
+		l.owed += size - t.owed
+		t.owed = size
+	})
 }
 
 // overfull tells whether too much waits to be delivered. The lock is held.

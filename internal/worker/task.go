@@ -136,7 +136,9 @@ func (t *task) end(outcome protocol.Outcome) {
 		if outcome.Error != "" {
 			t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
 		}
-		t.keep(outcome)
+		if !t.late { // such a one has outlived a process already
+			t.keep(outcome)
+		}
 		decided = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
@@ -160,9 +162,6 @@ func (t *task) end(outcome protocol.Outcome) {
 
 // keep sees to it that the result outlives this process, before it is posted.
 func (t *task) keep(outcome protocol.Outcome) {
-	if t.late {
-		return // it has outlived one already
-	}
 	t.w.ledger.owe(t, outcome.Size())
 	t.w.cfg.Journal.Result(t.job.ID, outcome)
 }

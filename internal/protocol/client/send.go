@@ -90,13 +90,11 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 		req.ContentLength = r.body.Size()
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(r.body.Open()), nil }
 	}
-	maps.Copy(req.Header, c.headers)
+	req.Header = c.posts // which the transport only reads, as above
 	if isToken(r.job) {
-		req.Header.Set("X-Request-Id", r.job)
+		req.Header = maps.Clone(c.posts)
+		req.Header["X-Request-Id"] = []string{r.job}
 	}
-	// The body is JSON; the platform is used to this type for it, and to a header named charset.
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header["charset"] = []string{"utf-8"}
 	return req, nil
 }
 
