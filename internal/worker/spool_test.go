@@ -53,6 +53,7 @@ func TestSpool_EveryEnd(t *testing.T) {
 			r.api.Script(apidouble.Done, apidouble.Reply{Status: 503}, apidouble.Reply{Drop: true}, apidouble.Reply{Status: 503})
 		}, want: []string{`{"output":` + large + `}`}},
 		{name: "too large", cfg: Config{MaxResult: protocol.LargeOutput}, want: []string{`{"error":"the result is too large: 1048589 bytes, the limit is 1048576"}`}},
+		{name: "too large, with a place for it", cfg: Config{MaxResult: protocol.LargeOutput, Offload: &elsewhere{}}, want: []string{`{"output":{"at":"j"}}`}},
 		{name: "just not too large", cfg: Config{MaxResult: protocol.LargeOutput + 13}, want: []string{`{"output":` + large + `}`}},
 		{name: "refused", during: func(r *rig) { r.api.Script(apidouble.Done, apidouble.Reply{Status: 413}) }, want: []string{`{"error":"the result of 1048589 bytes could not be delivered`}},
 		{name: "not wanted", during: func(r *rig) { r.api.Script(apidouble.Done, apidouble.Reply{Status: 410}) }},
