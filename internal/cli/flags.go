@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
+
+	"runpodctl-worker/internal/config"
 )
 
 // Flags that every command has, and the file that holds others.
@@ -21,7 +24,7 @@ const (
 func commonFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagLogLevel, Aliases: []string{"rp_log_level"}, Usage: "`LEVEL`: ERROR, WARN, INFO or DEBUG (default: $RUNPOD_LOG_LEVEL, else INFO)"},
-		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "`FORMAT`: auto, json or text"},
+		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "`FORMAT`: auto, json, text (also: $RUNPODCTL_WORKER_LOG_FORMAT)"},
 		&cli.BoolFlag{Name: flagNoColor, Usage: "no colour and no spinner on a terminal (also: $NO_COLOR)"},
 	}
 }
@@ -30,8 +33,34 @@ func generalFlags() []cli.Flag {
 	return append(commonFlags(), &cli.StringFlag{Name: flagConfig, Usage: "YAML `FILE` with this command's flags as keys"})
 }
 
+// variables are those that say what a flag of a command says where it is not given.
+func variables(command, flag string) []string {
+	switch flag {
+	case flagLogLevel:
+		return []string{config.LogLevel, config.DebugLevel}
+	case flagLogFormat:
+		return []string{config.LogFormat}
+	case flagNoColor:
+		return []string{config.NoColor}
+	case flagHandler:
+		if command == commandDoctor { // which starts no handler unless it is told to
+			return nil
+		}
+		return []string{config.Handler}
+	case flagReady:
+		return []string{config.InitTimeout}
+	case flagGPUs:
+		return []string{config.GPUCount}
+	case flagKey, flagKeyFile:
+		return []string{config.ServeKey}
+	case flagWorkerKey, flagWorkerKeyFile:
+		return []string{config.ServeWorkerKey}
+	}
+	return nil
+}
+
 // beforeCommand fills in the config file and refuses stray arguments, which would be ignored otherwise.
-func beforeCommand(c *cli.Context) error {
+func (s *session) beforeCommand(c *cli.Context) error {
 	if c.Args().Present() {
 		arg := c.Args().First()
 		if strings.Contains(arg, ".py") {
@@ -43,12 +72,12 @@ func beforeCommand(c *cli.Context) error {
 	if path == "" {
 		return nil
 	}
-	return applyFile(c, path)
+	return s.applyFile(c, path)
 }
 
-// applyFile gives each flag that the command line left alone its value from a YAML file, whose keys are
-// the names of the command's flags.
-func applyFile(c *cli.Context, path string) error {
+// applyFile gives each flag that the command line and the environment left alone its value from a YAML file, whose
+// keys are the names of the command's flags.
+func (s *session) applyFile(c *cli.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return usagef("--%s: %w", flagConfig, bare(err))
@@ -69,7 +98,7 @@ func applyFile(c *cli.Context, path string) error {
 		if !ok || name == flagConfig {
 			return usagef("--%s %s: unknown key %q", flagConfig, path, key)
 		}
-		if c.IsSet(name) {
+		if c.IsSet(name) || s.inEnvironment(c.Command.Name, name) {
 			continue
 		}
 		items, isList := value.([]any)
@@ -85,6 +114,13 @@ func applyFile(c *cli.Context, path string) error {
 		}
 	}
 	return nil
+}
+
+func (s *session) inEnvironment(command, flag string) bool {
+	return slices.ContainsFunc(variables(command, flag), func(variable string) bool {
+		value, ok := s.Lookup(variable)
+		return ok && value != ""
+	})
 }
 
 // bare takes the operation off a file error: "no such file or directory", with the path kept by the caller's text.

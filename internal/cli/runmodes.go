@@ -99,8 +99,11 @@ func (h *workerHost) supervise(l lifecycle) error {
 	case err != nil:
 		return h.unfit(err, nil)
 	}
+	stdout, stderr := h.secrets.Writer(h.stdout), h.secrets.Writer(h.stderr)
+	defer stdout.Flush()
+	defer stderr.Flush()
 	p, err := proc.Start(proc.Options{
-		Args: h.options.spec.args(h.options.python), Env: h.env, Stdout: h.stdout, Stderr: h.stderr,
+		Args: h.options.spec.args(h.options.python), Env: h.env, Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {
 		return err

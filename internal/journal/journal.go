@@ -52,13 +52,13 @@ func (j *Journal) Owed() iter.Seq2[string, int64] {
 	}
 }
 
-// Recall reads the result of a job that is owed.
+// Recall reads the result of a job that is owed. A large one stays in its file until the outcome is dropped.
 func (j *Journal) Recall(job string) (protocol.Outcome, error) {
-	data, err := j.read(job)
+	outcome, err := j.read(job)
 	if err != nil {
 		return protocol.Outcome{}, fmt.Errorf("recall the result of a job: %w", err)
 	}
-	return decodeOutcome(data)
+	return outcome, nil
 }
 
 // Crashes counts for each job how often it took the program, or a worker, down.
@@ -72,6 +72,13 @@ func (j *Journal) Crashes() map[string]int {
 		}
 	}
 	return crashes
+}
+
+// Suspected tells whether a worker died while it ran a job that has had no end since.
+func (j *Journal) Suspected(job string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state.doubts[job] != nil
 }
 
 // Waiting tells how many results are kept now, and how many bytes they have. Those found at the start are among them until
@@ -92,9 +99,13 @@ func (j *Journal) Taken(job string) {
 	j.note(job, func(*entry) (record, bool) { return record{kind: kindTaken, job: job}, true })
 }
 
-// Settled notes that nothing is owed for a job any more.
+// Settled notes that nothing is owed for a job any more. It has not taken this worker down, so a mere suspicion is over, too.
 func (j *Journal) Settled(job string) {
 	j.note(job, func(e *entry) (record, bool) { return record{kind: kindSettled, job: job}, e != nil })
+	j.note(job, func(*entry) (record, bool) {
+		d := j.state.doubts[job]
+		return record{kind: kindCrashed, job: job}, d != nil && d.crashes == 0
+	})
 }
 
 // Released notes that the worker has let go of a job. A result that is kept is still owed.
@@ -118,15 +129,11 @@ func (j *Journal) Crashed(job string) {
 // Result keeps what came of a job.
 func (j *Journal) Result(job string, outcome protocol.Outcome) {
 	head := outcomeHead(outcome)
-	kept := result{size: int64(len(head) + len(outcome.Output)), sum: checksum(head, outcome.Output)}
-	if kept.size <= maxInline {
-		j.noteInline(job, kept, head, outcome.Output)
+	if outcome.Spool == nil && len(head)+len(outcome.Output) <= maxInline {
+		j.noteInline(job, head, outcome.Output)
 		return
 	}
-	var err error
-	if kept.file, err = j.reserve(kept.size); err == nil {
-		err = writeFile(j.payload(kept.file), head, outcome.Output) // without the lock, since it takes a while
-	}
+	kept, err := j.keep(outcome, head) // without the lock, since it takes a while
 	if err != nil {
 		j.complain(err)
 		return

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,16 @@ func TestJournal_ResultsComeBackAsTheyWere(t *testing.T) {
 			j.Result("a", outcome)
 			_, results := owed(t, again(t, j))
 			require.Equal(t, outcome, results["a"])
+			if outcome.Output == nil {
+				return
+			}
+			j = open(t, t.TempDir())
+			inFile := spooled(j, outcome)
+			j.Result("a", inFile)
+			require.Equal(t, outcome, recall(t, j, "a"))
+			require.Equal(t, outcome, whole(t, inFile), "it can still be posted")
+			_, results = owed(t, again(t, j))
+			require.Equal(t, outcome, results["a"])
 		})
 	}
 }
@@ -129,26 +140,47 @@ func TestJournal_AFreshWorkerIsNotAskedForAgain(t *testing.T) {
 // The death of a worker is held against a job that was alone, but only the second time.
 func TestJournal_Suspicion(t *testing.T) {
 	tests := []struct {
-		name  string
-		lives []func(*Journal)
-		want  map[string]int
+		name      string
+		lives     []func(*Journal)
+		want      map[string]int
+		suspected []string
 	}{
-		{"alone once", []func(*Journal){func(j *Journal) { j.Taken("a") }}, map[string]int{}},
-		{"alone twice", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Taken("a") }}, map[string]int{"a": 1}},
+		{"alone once", []func(*Journal){func(j *Journal) { j.Taken("a") }}, map[string]int{}, []string{"a"}},
+		{"alone twice", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Taken("a") }}, map[string]int{"a": 1}, []string{"a"}},
+		{"alone twice, with an end between", []func(*Journal){
+			func(j *Journal) { j.Taken("a") },
+			func(j *Journal) { j.Taken("a"); j.Result("a", output(`1`)); j.Settled("a") },
+			func(j *Journal) { j.Taken("a") },
+		}, map[string]int{}, []string{"a"}},
+		{"alone twice, with a release between", []func(*Journal){
+			func(j *Journal) { j.Taken("a") },
+			func(j *Journal) { j.Taken("a"); j.Released("a") },
+			func(j *Journal) { j.Taken("a") },
+		}, map[string]int{"a": 1}, []string{"a"}},
+		{"once, and then its end", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Settled("a") }}, map[string]int{}, nil},
 		{"alone, with a life between", []func(*Journal){
 			func(j *Journal) { j.Taken("a") },
 			func(j *Journal) { j.Taken("b"); j.Settled("b") },
 			func(j *Journal) { j.Taken("a") },
-		}, map[string]int{"a": 1}},
+		}, map[string]int{"a": 1}, []string{"a"}},
 		{"together twice", []func(*Journal){
 			func(j *Journal) { j.Taken("a"); j.Taken("b") },
 			func(j *Journal) { j.Taken("a"); j.Taken("b") },
-		}, map[string]int{}},
-		{"different ones", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Taken("b") }}, map[string]int{}},
+		}, map[string]int{}, []string{"a", "b"}},
+		{"together, then alone", []func(*Journal){
+			func(j *Journal) { j.Taken("a"); j.Taken("b") },
+			func(j *Journal) { j.Taken("a") },
+		}, map[string]int{}, []string{"a", "b"}},
+		{"together, then alone twice", []func(*Journal){
+			func(j *Journal) { j.Taken("a"); j.Taken("b") },
+			func(j *Journal) { j.Taken("b"); j.Settled("b"); j.Taken("a") },
+			func(j *Journal) { j.Taken("a") },
+		}, map[string]int{"a": 1}, []string{"a"}},
+		{"different ones", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Taken("b") }}, map[string]int{}, []string{"a", "b"}},
 		{"after a crash of the program", []func(*Journal){
 			func(j *Journal) { j.Taken("a"); j.Crashed("a"); j.Settled("a"); j.Taken("a") },
 			func(j *Journal) { j.Taken("a") },
-		}, map[string]int{"a": 2}},
+		}, map[string]int{"a": 2}, []string{"a"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -158,6 +190,13 @@ func TestJournal_Suspicion(t *testing.T) {
 				j = again(t, j)
 			}
 			require.Equal(t, tt.want, j.Crashes())
+			var suspected []string
+			for _, job := range []string{"a", "b"} {
+				if j.Suspected(job) {
+					suspected = append(suspected, job)
+				}
+			}
+			require.Equal(t, tt.suspected, suspected)
 		})
 	}
 }
@@ -171,6 +210,41 @@ func TestJournal_DoubtsAreBounded(t *testing.T) {
 	require.Len(t, crashes, maxDoubts)
 	require.NotContains(t, crashes, "4", "the oldest are forgotten")
 	require.Contains(t, crashes, "5")
+}
+
+// A large output that becomes no result goes with whoever has it, with the journal, or at the next start.
+func TestJournal_SpoolsLeaveNothing(t *testing.T) {
+	j := open(t, t.TempDir())
+	closed, settled, left := spooled(j, output(`1`)), spooled(j, output(`2`)), spooled(j, output(`3`))
+	t.Cleanup(left.Drop)
+	require.Len(t, files(t, j.dir), 4)
+	closed.Drop()
+	j.Taken("a")
+	j.Result("a", settled)
+	require.Equal(t, output(`2`), recall(t, j, "a"))
+	j.Settled("a")
+	require.Equal(t, output(`2`), whole(t, settled), "as long as it is open")
+	require.Len(t, files(t, j.dir), 2, "the segment, and what nobody has closed")
+	next := again(t, j)
+	require.Len(t, files(t, next.dir), 1)
+	left = spooled(next, output(`4`))
+	require.NoError(t, next.Close())
+	require.NoDirExists(t, next.dir)
+	next.Result("late", left)
+	require.NoDirExists(t, next.dir)
+	_, err := next.Spool()
+	require.Error(t, err)
+}
+
+// An output that lies in a file of somebody else's is copied.
+func TestJournal_ASpoolFromElsewhere(t *testing.T) {
+	j := open(t, t.TempDir())
+	outcome := spooled(open(t, t.TempDir()), large("x"))
+	outcome.Spool = struct{ protocol.Spool }{outcome.Spool}
+	j.Result("a", outcome)
+	outcome.Drop()
+	_, results := owed(t, again(t, j))
+	require.Equal(t, large("x"), results["a"])
 }
 
 // Whatever is settled leaves nothing behind: segments take turns, files go with their results.
@@ -210,6 +284,25 @@ func TestJournal_ManyThatWait(t *testing.T) {
 	require.LessOrEqual(t, turns, 3)
 	jobs, _ := owed(t, again(t, j))
 	require.Len(t, jobs, 2*segmentSize/(maxInline/2))
+}
+
+// A journal with very many records opens, and what counts of it is all there.
+func TestJournal_VeryMany(t *testing.T) {
+	const jobs = 40_000 // and 100 000 records
+	j := open(t, t.TempDir())
+	j.turn = 1 << 40 // no segment is written anew meanwhile, as with a worker that has been owed as much
+	for i := range jobs {
+		job := strconv.Itoa(i)
+		j.Taken(job)
+		j.Result(job, output(job))
+		if i%2 == 0 {
+			j.Settled(job)
+		}
+	}
+	found, results := owed(t, again(t, j))
+	require.Len(t, found, jobs/2)
+	require.Equal(t, "1", found[0])
+	require.Equal(t, output("39999"), results["39999"])
 }
 
 func TestJournal_RoomIsBounded(t *testing.T) {
@@ -255,6 +348,18 @@ func TestJournal_ClosedWithNothingLeftItIsGone(t *testing.T) {
 	j.Settled("late")
 	require.NoDirExists(t, j.dir)
 	require.NoError(t, j.Close())
+}
+
+func TestJournal_ClosedAfterASuspicionItIsGone(t *testing.T) {
+	j := open(t, t.TempDir())
+	j.Taken("a")
+	j.Taken("b")
+	j = again(t, j)
+	j.Settled("a")
+	j.Taken("b")
+	j.Settled("b")
+	require.NoError(t, j.Close())
+	require.NoDirExists(t, j.dir)
 }
 
 func TestJournal_ClosedWithSomethingLeftItStays(t *testing.T) {

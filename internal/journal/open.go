@@ -26,7 +26,7 @@ func Open(places []string, worker string, log *slog.Logger) (*Journal, error) {
 }
 
 func openIn(place, worker string, log *slog.Logger) (*Journal, error) {
-	if err := prepare(place); err != nil {
+	if err := answering(place, prepare); err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(place, dirName(worker))
@@ -73,6 +73,7 @@ func (j *Journal) Close() error {
 	if j.segment == nil {
 		return nil
 	}
+	j.removeDrafts()
 	if len(j.state.jobs)+len(j.state.doubts) == 0 {
 		_ = os.Remove(j.segment.Name())
 		_ = os.Remove(j.lock.Name())

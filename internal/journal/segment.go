@@ -78,6 +78,9 @@ func (j *Journal) snapshot() []byte {
 		if d.suspected {
 			content = append(content, encode(buf, record{kind: kindSuspected, job: job})...)
 		}
+		if d.beside {
+			content = append(content, encode(buf, record{kind: kindBeside, job: job})...)
+		}
 		if d.crashes > 0 {
 			content = append(content, encode(buf, record{kind: kindCrashed, job: job, count: d.crashes})...)
 		}
@@ -152,6 +155,16 @@ func (j *Journal) survey() (segments []uint64, others []string, err error) {
 		}
 	}
 	return segments, others, nil
+}
+
+// removeDrafts clears away the outputs of handlers that have not come back.
+func (j *Journal) removeDrafts() {
+	_, others, _ := j.survey() // what is not found is for the next start
+	for _, path := range others {
+		if strings.HasSuffix(path, draftEnd) {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // loadSegment reads a segment, and sets it aside where that cannot be done to its end.

@@ -5,6 +5,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 
 	"runpodctl-worker/internal/protocol"
@@ -17,7 +18,8 @@ type Handler interface {
 	Start(ctx context.Context) (protocol.Ready, error)
 	// Handle runs one job. An Outcome with an Error is the handler's own failure; an error means that
 	// the handler could not finish: ctx was cancelled, or its program died, and then Exited is closed
-	// before. With protocol.ErrNotBegun the program ended before it had the job, which is then for the next one. It may be called concurrently, and returns only when the job no longer runs.
+	// before. With protocol.ErrNotBegun the program ended before it had the job, which is then for the next one. It may be called
+	// concurrently, and returns only when the job no longer runs. The worker drops the Outcome.
 	Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error)
 	// Limit is how many jobs it can really run at a time, 0 for any number. It may change after a
 	// job: what a Python function does is sure only once it was called.
@@ -49,7 +51,7 @@ type Platform interface {
 	// Take waits for up to n jobs, as long as the platform holds the call. None is no error. Jobs may come
 	// with an error about the rest of the answer.
 	Take(ctx context.Context, n int, busy bool) ([]protocol.Job, error)
-	Done(ctx context.Context, job string, body []byte, stream bool) error
+	Done(ctx context.Context, job string, body protocol.Body, stream bool) error
 	Progress(ctx context.Context, job string, value json.RawMessage) error
 	Chunk(ctx context.Context, job string, item json.RawMessage) error
 	// Stops waits for ids of jobs that the platform wants stopped.
@@ -60,20 +62,30 @@ type Platform interface {
 // Journal is what a worker remembers beyond the end of its process. What it cannot write it does not keep; no job depends on it.
 type Journal interface {
 	// Owed are the jobs that a process before this one had results of and no end, the oldest result first, with the
-	// bytes of the results. Recall reads one.
+	// bytes of the results. Recall reads one, which its caller drops.
 	Owed() iter.Seq2[string, int64]
 	Recall(job string) (protocol.Outcome, error)
 	// Crashes counts for each job how often it took down what ran it.
 	Crashes() map[string]int
+	// Suspected tells whether a job was run when a worker died, and has had no end since.
+	Suspected(job string) bool
 
-	// A job is taken, it has a result, which is not changed any more, and it is settled: the platform has accepted the result, or wants
-	// none. A job that is released is not run any more; its result, if it has one, is still owed.
+	// A job is run from now on, it has a result, whose bytes are not changed any more, and it is settled: the platform has accepted the
+	// result, or wants none. A second result takes the place of the first. A job that is released is not run any more; its result, if it
+	// has one, is still owed.
 	Taken(job string)
 	Result(job string, outcome protocol.Outcome)
 	Settled(job string)
 	Released(job string)
 	// Crashed notes that a job that had the program to itself took it down.
 	Crashed(job string)
+}
+
+// Offloader is a place for outputs that are too large for the platform.
+type Offloader interface {
+	// Offload stores the output of a job, and returns the small one that tells clients where it is. It has a patience of its
+	// own with a place that fails. After the end of a process it may be called again for what it has stored already.
+	Offload(ctx context.Context, job string, output io.ReaderAt, size int64) (json.RawMessage, error)
 }
 
 // Renewer is a Platform with connections that may have died while the worker was frozen.

@@ -32,12 +32,12 @@ var (
 // deliver posts the result until the platform has accepted it or does not want it.
 func (t *task) deliver(outcome protocol.Outcome) verdict {
 	stopPod := t.w.refreshing() && t.w.ledger.awaitLast(t.ctx, t)
-	outcome, body := t.fit(outcome, stopPod)
+	outcome, body := t.fit(t.ctx, outcome, stopPod)
 	decided, err := t.postResult(body, outcome.Stream)
 	if decided == shrink {
-		t.log(slog.LevelError, "The platform refused the result; the job fails.", slog.Int("bytes", len(body)), slog.Any("error", err))
+		t.log(slog.LevelError, "The platform refused the result; the job fails.", slog.Int64("bytes", body.Size()), slog.Any("error", err))
 		t.failed = true
-		small := shrunk(outcome, fmt.Sprintf("the result of %d bytes could not be delivered: %s", len(body), err))
+		small := shrunk(outcome, fmt.Sprintf("the result of %d bytes could not be delivered: %s", body.Size(), err))
 		decided, err = t.postResult(small.Body(stopPod), small.Stream)
 	}
 	switch {
@@ -55,18 +55,6 @@ func (t *task) deliver(outcome protocol.Outcome) verdict {
 	return decided
 }
 
-// fit returns the outcome with its body, or, if that is larger than what may be sent, a small one that says so.
-func (t *task) fit(outcome protocol.Outcome, stopPod bool) (protocol.Outcome, []byte) {
-	body, limit := outcome.Body(stopPod), t.w.cfg.MaxResult
-	if len(body) <= limit {
-		return outcome, body
-	}
-	t.log(slog.LevelError, "The result is too large; the job fails.", slog.Int("bytes", len(body)), slog.Int("limit", limit))
-	outcome = shrunk(outcome, fmt.Sprintf("the result is too large: %d bytes, the limit is %d", len(body), limit))
-	t.failed = true
-	return outcome, outcome.Body(stopPod)
-}
-
 // shrunk is what takes the place of a result that cannot be sent. A job that had failed by itself keeps the gist of that.
 func shrunk(outcome protocol.Outcome, why string) protocol.Outcome {
 	if outcome.Error != "" {
@@ -75,14 +63,14 @@ func shrunk(outcome protocol.Outcome, why string) protocol.Outcome {
 	return protocol.Outcome{Error: why, Stream: outcome.Stream}
 }
 
-func (t *task) postResult(body []byte, stream bool) (verdict, error) {
-	return t.persist(t.ctx, result, len(body), func(ctx context.Context) error {
+func (t *task) postResult(body protocol.Body, stream bool) (verdict, error) {
+	return t.persist(t.ctx, result, body.Size(), func(ctx context.Context) error {
 		return t.w.platform.Done(ctx, t.job.ID, body, stream)
 	})
 }
 
 func (t *task) postChunk(item json.RawMessage) (verdict, error) {
-	decided, err := t.persist(t.handling, chunk, len(item), func(ctx context.Context) error {
+	decided, err := t.persist(t.handling, chunk, int64(len(item)), func(ctx context.Context) error {
 		return t.w.platform.Chunk(ctx, t.job.ID, item)
 	})
 	if decided == unwanted {
@@ -105,7 +93,7 @@ func (t *task) postProgress(value json.RawMessage) {
 
 // persist repeats a post until the platform has decided about it, or the budget is used up. Nothing but
 // the end of ctx, which a drain does not touch, ends it earlier. There is an error unless it is settled.
-func (t *task) persist(ctx context.Context, c call, size int, post func(context.Context) error) (verdict, error) {
+func (t *task) persist(ctx context.Context, c call, size int64, post func(context.Context) error) (verdict, error) {
 	var (
 		p        patience
 		pace     = delays(firstRetry, maxRetryWait, 2)

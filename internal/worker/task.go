@@ -53,6 +53,7 @@ func (w *Worker) newTask(job protocol.Job) *task {
 // run is the life of a job, in a goroutine of its own.
 func (t *task) run() {
 	outcome, err := t.handle()
+	defer outcome.Drop()
 	t.refreshAfter(outcome) // before the slot is free, so that no take slips in
 	t.w.resize()
 	mine := t.claimEnd()
@@ -80,12 +81,16 @@ func (t *task) handle() (protocol.Outcome, error) {
 	if t.w.crashers.barred(t.job.ID, t.w.cfg.MaxCrashes) {
 		return protocol.Outcome{Error: crasherText}, nil
 	}
-	t.w.cfg.Journal.Taken(t.job.ID)
+	if t.w.cfg.Journal.Suspected(t.job.ID) {
+		t.log(slog.LevelWarn, "A worker died while it ran this job, which is run by itself now.")
+		t.w.ledger.isolate(t)
+	}
 	for {
 		life := t.w.ledger.enter(t)
 		if life == nil {
 			return protocol.Outcome{}, cmp.Or(context.Cause(t.handling), errNoProgram)
 		}
+		t.w.cfg.Journal.Taken(t.job.ID)
 		t.log(slog.LevelInfo, "Started.")
 		outcome, err := t.attempt(life)
 		how := cameBack(outcome, err)
@@ -95,6 +100,7 @@ func (t *task) handle() (protocol.Outcome, error) {
 		if !t.w.ledger.leave(t, how, t.out.used()) {
 			return outcome, t.w.ledger.explain(life, err)
 		}
+		outcome.Drop()
 		if how == unbegun {
 			t.log(slog.LevelWarn, "The program ended before it had this job; the next one gets it.")
 			continue
@@ -134,7 +140,9 @@ func (t *task) end(outcome protocol.Outcome) {
 		if outcome.Error != "" {
 			t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
 		}
-		t.keep(outcome)
+		if !t.late { // such a one has outlived a process already
+			t.keep(outcome)
+		}
 		decided = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
@@ -158,10 +166,7 @@ func (t *task) end(outcome protocol.Outcome) {
 
 // keep sees to it that the result outlives this process, before it is posted.
 func (t *task) keep(outcome protocol.Outcome) {
-	if t.late {
-		return // it has outlived one already
-	}
-	t.w.ledger.owe(t, len(outcome.Output)+len(outcome.Error))
+	t.w.ledger.owe(t, outcome.Size())
 	t.w.cfg.Journal.Result(t.job.ID, outcome)
 }
 

@@ -25,16 +25,18 @@ type Options struct {
 	Env            []string // nil: the environment of this process
 	Dir            string   // empty: the working directory of this process
 	Stdout, Stderr io.Writer
-	Line           Line            // nil: what the program prints goes to Stdout and Stderr as it comes
-	Secrets        *redact.Secrets // are taken out of errors
+	Line           Line            // nil: what the program prints goes to Stdout and Stderr as it comes, but for Secrets
+	Secrets        *redact.Secrets // are taken out of errors and of what the program prints
 	Log            *slog.Logger    // nil: slog.Default()
 	WorkerID       string          // RUNPOD_POD_ID of the program; empty: as in Env
 	SyncThreads    int             // calls of a sync handler at a time; below 2: one, on the main thread
 	Aggregate      bool            // as return_aggregate_stream
 	Debugger       bool            // as --rp_debugger
 	LogLevel       string          // as --rp_log_level
-	ErrorLogs      int             // so many of the last lines of a job go into its error
-	NoShim         bool            // the gateway is the only door; Python finds the runpod package that is installed
+	// Spool makes the file of a large output; nil: they lie in the shim's directory, without a name.
+	Spool     func() (protocol.Spool, error)
+	ErrorLogs int  // so many of the last lines of a job go into its error
+	NoShim    bool // the gateway is the only door; Python finds the runpod package that is installed
 }
 
 // Program is a handler that lives in a program of the user's.
@@ -48,7 +50,8 @@ type Program struct {
 	gateway  *gateway.Gateway // nil where the environment names no platform
 	listener net.Listener
 	proc     *proc.Process
-	streams  []*output // of proc, where it is read by lines
+	streams  []stream // of proc
+	spool    *spooler
 	inside   inside
 	accepts  sync.WaitGroup // the listener and every connection
 	reading  sync.WaitGroup // the readers of the two connections of the program that serves

@@ -20,16 +20,18 @@ AGAIN = object()  # in place of a value: the call failed since it was not made i
 class Job:
     """A job between its JOB frame and its DONE frame."""
 
+    printed = None  # what it has printed, where that is taken
+
     def __init__(self, number, raw, window):
         self.number = number
         self.raw = raw
         self.id = None
         self.input = None
-        self.printed = None  # what it prints, where that is taken
         self.closed = False  # its DONE is on the wire: nothing may follow
         self.cancelled = False
         self.cancel_task = None  # set while the job is in the hands of the event loop
         self.on_credit = None
+        self.waiting = None  # a future of the event loop, while the stream waits for credit
         self.credits = SimpleQueue()
         for _ in range(window):
             self.credits.put(None)
@@ -52,8 +54,9 @@ class Job:
     def logs(self):
         return self.printed.logs() if self.printed else ""
 
-    def credit(self):
-        self.credits.put(None)
+    def credit(self, items=1):
+        for _ in range(items):
+            self.credits.put(None)
         if self.on_credit:
             self.on_credit()
 

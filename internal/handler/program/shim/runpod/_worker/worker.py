@@ -104,7 +104,6 @@ class Worker:
 
     def opened(self, job):
         self.by_id[job.id] = job
-        job.printed = job.printed or self.output.of(job)
 
     def found_async(self):
         if not self.is_async:
@@ -154,7 +153,7 @@ class Worker:
             if kind == frames.CREDIT:
                 job = self.jobs.get(number)
                 if job:
-                    job.credit()
+                    job.credit(int(payload))
             elif kind == frames.CANCEL:
                 self._cancel(number)
             elif kind == frames.MODIFIER:
