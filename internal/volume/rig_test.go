@@ -84,7 +84,7 @@ func (r *rig) hydrate() Report {
 	return report
 }
 
-// write makes a file, and the folders on its way. A size makes it as long with something that depends on the content.
+// write makes a file, and the folders on its way.
 func (r *rig) write(name, content string) string {
 	r.t.Helper()
 	path := filepath.Join(r.dir(), name)
