@@ -50,7 +50,10 @@ type hydratePlan struct {
 // planHydrate compares the mirror with the directories.
 func (c *Cache) planHydrate(t *tree, m *manifest) *hydratePlan {
 	plan := &hydratePlan{small: map[string]entry{}}
-	for name, k := range m.index(func(path string, err error) { t.skips.add(path, err.Error()) }) {
+	for _, bad := range m.bad {
+		t.skips.add(bad.Path, bad.Reason)
+	}
+	for name, k := range m.files {
 		here, exists := t.found[name]
 		_, _, cached := c.locate(name)
 		switch {

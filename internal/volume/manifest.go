@@ -46,6 +46,8 @@ type manifest struct {
 	Archive   archive `json:"archive,omitzero"`
 
 	written time.Time
+	files   map[string]known // all of them, by their paths
+	bad     []Skip           // entries that make no sense
 }
 
 // entry is a file of the mirror.
@@ -126,6 +128,7 @@ func parseManifest(data []byte) (*manifest, error) {
 	if m.Version != version {
 		return nil, fmt.Errorf("%w: it has version %d", errManifest, m.Version)
 	}
+	m.index()
 	return m, nil
 }
 

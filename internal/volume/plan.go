@@ -14,25 +14,21 @@ type known struct {
 	packed bool
 }
 
-// index finds the entries of a manifest by their paths. Those that no sync can have written are left out.
-func (m *manifest) index(bad func(path string, err error)) map[string]known {
-	if m == nil {
-		return nil
-	}
-	all := make(map[string]known, len(m.Small)+len(m.Big)+len(m.Refs))
+// index finds the entries by their paths, once. Those that no sync can have written are left out.
+func (m *manifest) index() {
+	m.files = make(map[string]known, len(m.Small)+len(m.Big)+len(m.Refs))
 	add := func(entries []entry, inArchive func(entry) bool) {
 		for _, e := range entries {
 			if err := e.check(); err != nil {
-				bad(e.Path, err)
+				m.bad = append(m.bad, Skip{e.Path, err.Error()})
 				continue
 			}
-			all[e.Path] = known{e, inArchive(e)}
+			m.files[e.Path] = known{e, inArchive(e)}
 		}
 	}
 	add(m.Small, func(entry) bool { return true })
 	add(m.Big, func(entry) bool { return false })
 	add(m.Refs, func(e entry) bool { return packed(e.Size) })
-	return all
 }
 
 // syncPlan is what a sync has to do.
@@ -64,7 +60,10 @@ func (s *syncPlan) load() Count {
 
 // planSync compares the directories with the mirror.
 func (c *Cache) planSync(ctx context.Context, p *pulse, t *tree, m *mirror) (*syncPlan, error) {
-	s := &syncPlan{known: m.manifest.index(func(string, error) {}), dirty: m.manifest == nil}
+	s := &syncPlan{dirty: m.manifest == nil}
+	if m.manifest != nil {
+		s.known = m.manifest.files
+	}
 	var kept, keptSmall []entry
 	var large []file
 	seen := c.lastSeen()

@@ -144,7 +144,7 @@ func (c *Cache) prune(ctx context.Context, p *pulse, dryRun bool) (Pruned, error
 // orphans are what belongs to nothing, of all that was found.
 func (m *mirror) orphans(found []leftover, age time.Duration) []leftover {
 	named := map[string]bool{}
-	for name, k := range m.manifest.index(func(string, error) {}) {
+	for name, k := range m.manifest.files {
 		if !k.packed {
 			named[bigName+name] = true
 		}

@@ -41,7 +41,7 @@ func (c *Cache) status(ctx context.Context, p *pulse) (Status, error) {
 
 func (s *Status) describe(m *manifest) {
 	s.Present, s.Written, s.Links = true, m.written, len(m.Links)
-	for _, k := range m.index(func(string, error) {}) {
+	for _, k := range m.files {
 		if k.packed {
 			s.Small.add(k.Size)
 		} else {

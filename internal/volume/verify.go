@@ -32,7 +32,10 @@ func (c *Cache) verify(ctx context.Context, p *pulse) (Findings, error) {
 	v := &verifier{mirror: m, pulse: p}
 	small, big := map[string]entry{}, []entry(nil)
 	var todo Count
-	for _, k := range m.manifest.index(v.problem) {
+	for _, bad := range m.manifest.bad {
+		v.problem(bad.Path, errors.New(bad.Reason))
+	}
+	for _, k := range m.manifest.files {
 		todo.add(k.Size)
 		if k.CRC32C == "" {
 			v.found.Unhashed++
