@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
 	"go.yaml.in/yaml/v3"
+
+	"runpodctl-worker/internal/config"
 )
 
 // Flags that every command has, and the file that holds others.
@@ -30,20 +34,54 @@ func generalFlags() []cli.Flag {
 	return append(commonFlags(), &cli.StringFlag{Name: flagConfig, Usage: "YAML `FILE` with this command's flags as keys"})
 }
 
-// beforeCommand fills in the config file and refuses stray arguments, which would be ignored otherwise.
-func beforeCommand(c *cli.Context) error {
-	if c.Args().Present() {
+// before fills in the environment and the config file, and refuses stray arguments, which would be ignored otherwise.
+func (s *session) before(c *cli.Context) error {
+	if c.Args().Present() && c.Command.Name != cacheName {
 		arg := c.Args().First()
 		if strings.Contains(arg, ".py") {
 			return usagef("unexpected argument %q; did you mean --%s %s?", arg, flagHandler, arg)
 		}
 		return usagef("unexpected argument %q; a program of your own goes after --", arg)
 	}
+	if err := applyVariables(c, s.Lookup); err != nil {
+		return err
+	}
 	path := c.String(flagConfig)
 	if path == "" {
 		return nil
 	}
 	return applyFile(c, path)
+}
+
+// variables are those that stand for a flag and nothing else.
+var variables = []struct{ flag, variable string }{
+	{flagCacheDir, config.CacheDir},
+	{flagCacheVolume, config.CacheVolume},
+	{flagVolume, config.CacheVolume},
+	{flagCacheNamespace, config.CacheNamespace},
+	{flagNamespace, config.CacheNamespace},
+}
+
+// applyVariables gives each flag that the command line left alone its value from the environment. Of a flag that may be
+// repeated it holds several, as PATH does.
+func applyVariables(c *cli.Context, lookup config.Lookup) error {
+	for _, v := range variables {
+		value, _ := lookup(v.variable)
+		at := slices.IndexFunc(c.Command.Flags, func(f cli.Flag) bool { return f.Names()[0] == v.flag })
+		if value == "" || at < 0 || c.IsSet(v.flag) {
+			continue
+		}
+		values := []string{value}
+		if _, repeatable := c.Command.Flags[at].(*cli.StringSliceFlag); repeatable {
+			values = filepath.SplitList(value)
+		}
+		for _, value := range values {
+			if err := c.Set(v.flag, value); err != nil {
+				return usagef("%s=%q: want %s", v.variable, value, wanted(c.Command.Flags[at]))
+			}
+		}
+	}
+	return nil
 }
 
 // applyFile gives each flag that the command line left alone its value from a YAML file, whose keys are

@@ -21,6 +21,7 @@ func shown(t *testing.T) map[string]string {
 	m.Took(1, time.Second, nil)
 	m.Pinged(nil)
 	m.Pinged(errors.New("no"))
+	m.Cached("sync", Copied{Files: 1})
 	m.Checked(Check{ID: "disk", Result: "pass"})
 	families, err := m.registry.Gather()
 	require.NoError(t, err)

@@ -40,6 +40,7 @@ type Metrics struct {
 
 	taken, restarts     prometheus.Counter
 	jobs, takes, pings  *prometheus.CounterVec
+	files, bytes, spent *prometheus.CounterVec // of the cache
 	take, run, delivery prometheus.Histogram
 	checks              *prometheus.GaugeVec
 
@@ -52,6 +53,7 @@ type Metrics struct {
 	beat      beat
 	checked   []Check
 	errs      []Problem
+	cached    map[string]Copied
 }
 
 // Times in seconds that tell a quick call from a long one.
@@ -62,12 +64,15 @@ var (
 
 // New returns Metrics with a registry of their own.
 func New(o Options) *Metrics {
-	m := &Metrics{opts: o, began: time.Now(), changed: time.Now(), registry: prometheus.NewRegistry(), ends: map[string]int{}}
+	m := &Metrics{opts: o, began: time.Now(), changed: time.Now(), registry: prometheus.NewRegistry(), ends: map[string]int{}, cached: map[string]Copied{}}
 	m.taken = m.counter("jobs_taken_total", "Jobs that the platform has handed over.")
 	m.restarts = m.counter("program_restarts_total", "Starts of the handler's program after the first.")
 	m.jobs = m.counters("jobs_total", "Jobs that have left the worker, by how.", "outcome")
 	m.takes = m.counters("takes_total", "Calls for jobs, by what they brought: jobs, nothing or an error.", "result")
 	m.pings = m.counters("heartbeats_total", "Heartbeats, by what came of them: ok or error.", "result")
+	m.files = m.counters("cache_files_total", "Files that the cache has copied, by direction: hydrate or sync.", "direction")
+	m.bytes = m.counters("cache_bytes_total", "Bytes of these files.", "direction")
+	m.spent = m.counters("cache_seconds_total", "The time that it took to copy them.", "direction")
 	m.take = m.histogram("take_seconds", "How long a call was held that brought jobs.", callBuckets)
 	m.run = m.histogram("run_seconds", "How long the handler worked on a job.", runBuckets)
 	m.delivery = m.histogram("deliver_seconds", "From the end of a job's handler until the platform had the result.", callBuckets)
@@ -180,6 +185,24 @@ func (m *Metrics) Pinged(err error) {
 	}
 	m.beat.accepted = m.beat.tried
 	m.pings.WithLabelValues("ok").Inc()
+}
+
+// Copied is what the cache has copied in one direction.
+type Copied struct {
+	Files   int     `json:"files"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Cached notes what the cache has copied: direction is hydrate or sync.
+func (m *Metrics) Cached(direction string, more Copied) {
+	m.files.WithLabelValues(direction).Add(float64(more.Files))
+	m.bytes.WithLabelValues(direction).Add(float64(more.Bytes))
+	m.spent.WithLabelValues(direction).Add(more.Seconds)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum := m.cached[direction]
+	m.cached[direction] = Copied{sum.Files + more.Files, sum.Bytes + more.Bytes, sum.Seconds + more.Seconds}
 }
 
 // Check is the latest result of a fitness check.

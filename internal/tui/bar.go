@@ -18,7 +18,7 @@ const (
 // Share is how much of a piece of work is done.
 type Share struct {
 	What              string // in one word or two
-	Files, FilesTotal int
+	Files, FilesTotal int64
 	Bytes, BytesTotal int64
 }
 

@@ -18,6 +18,8 @@ _JOIN_TIMEOUT_SECONDS = 30.0  # a volume that hangs must not keep the process fr
 
 log = RunPodLogger()
 
+_said = set()  # what need not be said again
+
 
 class VolumeCache:
     """Directories with a mirror at {volume_path}/.cache/{namespace}.
@@ -122,14 +124,16 @@ class VolumeCache:
                 stderr=subprocess.PIPE,
             )
         except OSError as error:
-            raise _NotRunnable(error) from error
+            raise _NotRunnable(str(error)) from error
         said = done.stderr.decode(errors="replace").splitlines()
         failure = _error(said.pop() if said and done.returncode else "")
         for line in said:
-            write(line)
+            if line not in _said:
+                _said.add(line)
+                write(line)
         if done.returncode:
             raise OSError(failure or "%s ended with code %d" % (binary, done.returncode))
-        return json.loads(done.stdout)["files"]
+        return json.loads(done.stdout).get("report", {}).get("files", 0)
 
     def _substitute(self, reason):
         """The cache of the installed package, None without one."""
@@ -144,7 +148,9 @@ class VolumeCache:
             )
         if not self._best_effort:
             raise OSError("VolumeCache cannot run the worker's program: %s" % reason)
-        _warn_once("VolumeCache: nothing is cached, since the worker's program cannot be run: %s" % reason)
+        if reason.args not in _said:
+            _said.add(reason.args)
+            log.warn("VolumeCache: nothing is cached, since the worker's program cannot be run: %s" % reason)
         return None
 
 
@@ -173,15 +179,6 @@ def _installed_class():
             spec.loader.exec_module(module)
             sys.modules[name] = module
     return getattr(sys.modules.get(name), "VolumeCache", None)
-
-
-_warned = set()
-
-
-def _warn_once(message):
-    if message not in _warned:
-        _warned.add(message)
-        log.warn(message)
 
 
 _pending = []  # threads of syncs in the background
