@@ -69,6 +69,9 @@ func flagsFirst(args []string, takesValue map[string]bool) []string {
 			flags = append(flags, args[i])
 		}
 	}
+	if slices.Contains(flags, "--help") || slices.Contains(flags, "-h") {
+		return flags // the help is about the command, not about what it is to do
+	}
 	return append(flags, rest...)
 }
 
