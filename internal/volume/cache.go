@@ -7,8 +7,10 @@
 package volume
 
 import (
+	"cmp"
 	"context"
-	"errors"
+	"maps"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -25,125 +27,100 @@ type Options struct {
 	Log func(level, text string)
 }
 
-// Progress is how far an operation is. The totals are 0 as long as they are not known.
-type Progress struct {
-	Phase      string `json:"phase"`
-	Files      int64  `json:"files"`
-	FilesTotal int64  `json:"files_total"`
-	Bytes      int64  `json:"bytes"`
-	BytesTotal int64  `json:"bytes_total"`
-}
-
-// Report is what an operation has done.
-type Report struct {
-	Files        int     `json:"files"` // copied
-	Bytes        int64   `json:"bytes"` // of these
-	Links        int     `json:"links"` // made or recorded
-	Unchanged    int     `json:"unchanged"`
-	Skipped      []Skip  `json:"skipped,omitempty"` // the first of them
-	SkippedTotal int     `json:"skipped_total"`
-	Seconds      float64 `json:"seconds"`
-}
-
-// Skip is a file or link that was left out, and why.
-type Skip struct {
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-}
-
-// Count is a number of files and what they weigh.
-type Count struct {
-	Files int   `json:"files"`
-	Bytes int64 `json:"bytes"`
-}
-
-// Status is what there is on both sides.
-type Status struct {
-	Mirror    string    `json:"mirror"`            // its folder
-	Present   bool      `json:"present"`           // there is a manifest that can be read
-	Written   time.Time `json:"written,omitzero"`  // when the last sync ended
-	Small     Count     `json:"small"`             // in the archive
-	Big       Count     `json:"big"`               // as files of their own
-	Links     int       `json:"links"`             // recorded
-	ToHydrate Count     `json:"to_hydrate"`        // what Hydrate would copy
-	ToSync    Count     `json:"to_sync"`           // what Sync would copy
-	Writer    *Writer   `json:"writer,omitempty"`  // who syncs right now
-	Skipped   []Skip    `json:"skipped,omitempty"` // what Sync would leave out; the first of them
-}
-
-// Writer is a process that syncs.
-type Writer struct {
-	Host string  `json:"host"`
-	PID  int     `json:"pid"`
-	Age  float64 `json:"age"` // seconds since it last said that it lives
-}
-
-// Findings are what Verify has found. A mirror is sound if there are no problems.
-type Findings struct {
-	Files         int       `json:"files"` // looked at
-	Bytes         int64     `json:"bytes"`
-	Unhashed      int       `json:"unhashed"` // files of which only the size could be compared
-	Problems      []Problem `json:"problems,omitempty"`
-	ProblemsTotal int       `json:"problems_total"`
-	Seconds       float64   `json:"seconds"`
-}
-
-// Problem is a file of the mirror that is not what the manifest says.
-type Problem struct {
-	Path string `json:"path"`
-	What string `json:"what"`
-}
-
-// Pruned is what Prune has removed, or would remove.
-type Pruned struct {
-	Files []string `json:"files"` // below the mirror
-	Bytes int64    `json:"bytes"`
-}
-
-var (
-	// ErrNoVolume means that there is no directory where the volume should be: nothing is cached.
-	ErrNoVolume = errors.New("there is no network volume")
-	// ErrBusy means that another worker syncs to the same mirror.
-	ErrBusy = errors.New("another worker is syncing")
-	// ErrStalled means that the volume, or the local disk, did not answer.
-	ErrStalled = errors.New("no progress")
+// The longest waits and the ages at which something counts as abandoned.
+const (
+	stallLimit  = 30 * time.Second // without a byte or a file
+	cancelGrace = 2 * time.Second  // for what was told to stop
+	lockStale   = 2 * time.Minute  // since a writer last said that it lives
+	lockWait    = lockStale + 30*time.Second
+	tempAge     = 10 * time.Minute // since something was last written to it
 )
 
-// NotMounted is a volume that is a directory of the disk that it should be mounted on. It works like any other, but ends with this machine.
-type NotMounted struct{ Path string }
-
-func (e *NotMounted) Error() string {
-	return e.Path + " is a directory, but no volume is mounted there: the cache will be gone with this machine"
-}
+const maxCopiers = 16
 
 // Cache mirrors directories. Its methods may be called by several goroutines.
 type Cache struct {
-	opts Options
+	opts   Options
+	dirs   []string // absolute, without links, none inside another
+	limits limits
+	warn   sync.Once // that no volume is mounted
+
 	mu   sync.Mutex
+	seen map[string]stamp // the files and links after the last Sync or Hydrate
 }
 
-var errLater = errors.New("not built yet")
+// limits can be shorter in tests.
+type limits struct {
+	stall, grace, stale, wait, temps time.Duration
+}
 
 // New checks the options and resolves the directories. It touches no volume.
-func New(opts Options) (*Cache, error) { return &Cache{opts: opts}, nil }
+func New(opts Options) (*Cache, error) {
+	if err := checkNamespace(opts.Namespace); err != nil {
+		return nil, err
+	}
+	dirs, err := resolveDirs(opts.Dirs, opts.Volume)
+	if err != nil {
+		return nil, err
+	}
+	opts.Copiers = cmp.Or(max(opts.Copiers, 0), min(4*runtime.NumCPU(), maxCopiers))
+	return &Cache{
+		opts: opts, dirs: dirs,
+		limits: limits{stall: stallLimit, grace: cancelGrace, stale: lockStale, wait: lockWait, temps: tempAge},
+	}, nil
+}
 
 // Available tells whether there is a volume: nil, ErrNoVolume, or a *NotMounted, with which all else works.
-func (c *Cache) Available() error { return errLater }
+func (c *Cache) Available() error {
+	_, err := guard(context.Background(), c, func(context.Context, *pulse) (struct{}, error) {
+		return struct{}{}, mounted(c.opts.Volume)
+	})
+	return err
+}
 
-// Hydrate copies what is missing or out of date from the mirror to the directories.
-func (c *Cache) Hydrate(ctx context.Context) (Report, error) { return Report{}, errLater }
+// Hydrate copies what is missing or out of date from the mirror to the directories. A file that is newer there than in the mirror
+// is kept. What cannot be copied is reported as skipped; the error says why it ended early.
+func (c *Cache) Hydrate(ctx context.Context) (Report, error) { return c.transfer(ctx, c.hydrate) }
 
-// Sync copies what has changed from the directories to the mirror.
-func (c *Cache) Sync(ctx context.Context) (Report, error) { return Report{}, errLater }
+// Sync copies what has changed from the directories to the mirror. Until its end the mirror is what it was before.
+func (c *Cache) Sync(ctx context.Context) (Report, error) { return c.transfer(ctx, c.sync) }
+
+// transfer runs Hydrate or Sync, and remembers what the directories were like then.
+func (c *Cache) transfer(ctx context.Context, work func(context.Context, *pulse) (result, error)) (Report, error) {
+	began := time.Now()
+	r, err := guard(ctx, c, work)
+	r.report.Seconds = time.Since(began).Seconds()
+	if err == nil {
+		c.mu.Lock()
+		c.seen = r.seen
+		c.mu.Unlock()
+	}
+	return r.report, err
+}
+
+// result is what comes of a transfer.
+type result struct {
+	report Report
+	seen   map[string]stamp
+}
 
 // Changed tells whether the directories have changed since this Cache last hydrated or synced.
-func (c *Cache) Changed(ctx context.Context) (bool, error) { return false, errLater }
+func (c *Cache) Changed(ctx context.Context) (bool, error) {
+	t, err := guard(ctx, c, c.scan)
+	if err != nil {
+		return false, err
+	}
+	return !maps.Equal(t.found, c.lastSeen()), nil
+}
 
-// Status looks at both sides.
-func (c *Cache) Status(ctx context.Context) (Status, error) { return Status{}, errLater }
+func (c *Cache) lastSeen() map[string]stamp {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}
 
-// Verify reads the whole mirror and compares it with the manifest.
-func (c *Cache) Verify(ctx context.Context) (Findings, error) { return Findings{}, errLater }
-
-// Prune removes what lies in the mirror and belongs to nothing: big files that no manifest names, what dead writers left.
-func (c *Cache) Prune(ctx context.Context, dryRun bool) (Pruned, error) { return Pruned{}, errLater }
+func (c *Cache) say(level, text string) {
+	if c.opts.Log != nil {
+		c.opts.Log(level, text)
+	}
+}

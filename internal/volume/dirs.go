@@ -1,0 +1,107 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// checkNamespace refuses what is not the name of one folder.
+func checkNamespace(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
+		return fmt.Errorf("the namespace of the cache must be the name of one folder, not %q", name)
+	}
+	return nil
+}
+
+// resolveDirs makes the directories absolute and resolves their links. One that lies in another is left out.
+func resolveDirs(dirs []string, volume string) ([]string, error) {
+	volume, err := resolve(volume)
+	if err != nil {
+		return nil, fmt.Errorf("the volume %s: %w", volume, err)
+	}
+	var all []string
+	for _, dir := range dirs {
+		real, err := resolve(dir)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the cache directory %s: %w", dir, err)
+		case real == "/":
+			return nil, fmt.Errorf("the cache directory %s is the root of the file system: name the folders that are to be kept", dir)
+		case within(real, volume) || within(volume, real):
+			return nil, fmt.Errorf("the cache directory %s and the volume %s lie in each other: what is on the volume needs no cache", dir, volume)
+		}
+		all = append(all, real)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("there is no directory to cache")
+	}
+	slices.Sort(all)
+	return slices.CompactFunc(all, func(outer, inner string) bool { return within(inner, outer) }), nil
+}
+
+// resolve is the real path of something that may not be there yet.
+func resolve(path string) (string, error) {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return "", fmt.Errorf("%q is no path", path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	parent, err := resolve(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+"/")
+}
+
+// locate finds the directory that a path lies in.
+func (c *Cache) locate(path string) (dir int, rel string, ok bool) {
+	for i, dir := range c.dirs {
+		if rel, ok := strings.CutPrefix(path, dir+"/"); ok {
+			return i, rel, true
+		}
+	}
+	return 0, "", false
+}
+
+// openDirs opens the directories; those that are not there are nil, or made.
+func (c *Cache) openDirs(create bool) (roots, error) {
+	all := make(roots, len(c.dirs))
+	for i, dir := range c.dirs {
+		if create {
+			if err := os.MkdirAll(dir, newDir); err != nil {
+				all.close()
+				return nil, err
+			}
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all.close()
+			return nil, err
+		}
+		all[i] = root
+	}
+	return all, nil
+}
+
+// roots are open directories. Nothing outside them can be reached through one.
+type roots []*os.Root
+
+func (r roots) close() {
+	for _, root := range r {
+		if root != nil {
+			_ = root.Close()
+		}
+	}
+}
