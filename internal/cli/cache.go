@@ -91,7 +91,7 @@ func (s *session) cache(c *cli.Context) error {
 		defer cancel()
 	}
 	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dryRun: c.Bool(flagDryRun)}
-	err = result.act(ctx, cache, view.log)
+	err = result.act(ctx, cache)
 	view.close()
 	switch {
 	case ended(signalled):

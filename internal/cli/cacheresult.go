@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -32,20 +31,17 @@ type cacheResult struct {
 }
 
 // act has the engine do it. Without a volume nothing is done, which is no failure.
-func (r *cacheResult) act(ctx context.Context, cache *volume.Cache, log *slog.Logger) error {
-	err := cache.Available()
-	if _, ok := errors.AsType[*volume.NotMounted](err); ok {
-		log.Warn(err.Error())
-		err = nil
-	}
+func (r *cacheResult) act(ctx context.Context, cache *volume.Cache) error {
+	err := r.do(ctx, cache)
 	if errors.Is(err, volume.ErrNoVolume) {
-		r.lines = []string{err.Error()}
+		r.report, r.lines = nil, []string{err.Error()}
 		return nil
 	}
-	if err != nil {
-		return err
-	}
 	r.available = true
+	return err
+}
+
+func (r *cacheResult) do(ctx context.Context, cache *volume.Cache) error {
 	switch r.action {
 	case actionHydrate:
 		report, err := cache.Hydrate(ctx)

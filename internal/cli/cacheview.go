@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -43,9 +44,13 @@ func (v *cacheView) close() {
 	}
 }
 
-// volumeLog has the engine write into a log.
+// volumeLog has engines write into a log, each thing once.
 func volumeLog(log *slog.Logger) func(level, text string) {
+	var said sync.Map
 	return func(level, text string) {
+		if _, again := said.LoadOrStore(text, true); again {
+			return
+		}
 		if level == "warn" {
 			log.Warn("VolumeCache: " + text)
 			return

@@ -25,7 +25,6 @@ const (
 
 // engine is what a warmCache needs of a volume.Cache.
 type engine interface {
-	Available() error
 	Hydrate(ctx context.Context) (volume.Report, error)
 	Sync(ctx context.Context) (volume.Report, error)
 	Changed(ctx context.Context) (bool, error)
@@ -41,7 +40,7 @@ type warmCache struct {
 	log        *slog.Logger
 	told       func(direction string, r volume.Report) // hears what was copied; may be nil
 
-	absent  bool          // there is no volume
+	idle    bool          // there is no volume, or the mirror holds what is missing here
 	changed chan struct{} // holds a word when a job may have changed something
 	rest    context.CancelFunc
 	abort   context.CancelFunc // nil unless the program has been ready
@@ -54,37 +53,32 @@ func (c *warmCache) hydrate(ctx context.Context) {
 	if c == nil {
 		return
 	}
-	err := c.fill.Available()
-	if c.absent = errors.Is(err, volume.ErrNoVolume); c.absent {
-		c.log.Info("VolumeCache: nothing is cached: " + err.Error())
-		return
-	}
-	if err != nil {
-		c.log.Warn("VolumeCache: " + err.Error())
-	}
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if c.timeout > 0 {
 		limited, cancel = context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("it was not done after %s (--%s)", c.timeout, flagCacheTimeout))
 	}
 	defer cancel()
 	report, err := c.fill.Hydrate(limited)
-	if err != nil {
+	c.idle = err != nil
+	switch {
+	case err == nil:
+		c.log.Info("VolumeCache: " + hydrated(report, c.mirror))
+		c.tell(actionHydrate, report)
+	case errors.Is(err, volume.ErrNoVolume):
+		c.log.Info("VolumeCache: nothing is cached: " + err.Error())
+	case ended(ctx): // whoever sent the signal knows
+	default:
 		if ended(limited) {
 			err = context.Cause(limited)
 		}
-		if !ended(ctx) {
-			c.log.Warn("VolumeCache: the handler starts with what is there, since not all could be hydrated.", slog.Any("error", err))
-		}
-		return
+		c.log.Warn("VolumeCache: not everything could be hydrated; the handler starts with what is there, and the mirror stays as it is.", slog.Any("error", err))
 	}
-	c.log.Info("VolumeCache: " + hydrated(report, c.mirror))
-	c.tell(actionHydrate, report)
 }
 
 // begin mirrors the directories for the first time, and from then on when something may have changed: after a job and, if every
 // is not 0, that often. It is called when the program is ready.
 func (c *warmCache) begin(l lifecycle, every time.Duration) {
-	if c == nil || c.absent {
+	if c == nil || c.idle {
 		return
 	}
 	var syncing, resting context.Context
