@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Volume    string   // where the network volume is mounted
 	Namespace string   // the folder of the mirror; one name
-	Dirs      []string // what is mirrored
+	Dirs      []string // what is mirrored; Status, Verify and Prune need none
 	Copiers   int      // large files that are copied at a time; 0: as many as suit this machine
 	// Progress is told a few times a second how far an operation is, and once more at its end. It is not called by two goroutines at once.
 	Progress func(Progress)

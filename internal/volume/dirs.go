@@ -37,9 +37,6 @@ func resolveDirs(dirs []string, volume string) ([]string, error) {
 		}
 		all = append(all, real)
 	}
-	if len(all) == 0 {
-		return nil, errors.New("there is no directory to cache")
-	}
 	slices.Sort(all)
 	return slices.CompactFunc(all, func(outer, inner string) bool { return within(inner, outer) }), nil
 }
