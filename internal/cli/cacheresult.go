@@ -171,7 +171,11 @@ func prunedLines(p volume.Pruned, mirror string, dryRun bool) []string {
 }
 
 func inSeconds(s float64) string {
-	return time.Duration(s * float64(time.Second)).Round(10 * time.Millisecond).String()
+	d := time.Duration(s * float64(time.Second))
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(10 * time.Millisecond).String()
 }
 
 // shownPath quotes a name that a terminal would obey instead of show: what lies on a volume may be anybody's.
