@@ -121,6 +121,8 @@ func TestMain_Usage(t *testing.T) {
 		{name: "fewer copiers than none", args: []string{"cache", "sync", "d", "--copiers", "-1", "--namespace", "n"}, code: 2, line: "--copiers -1: want 0 or more"},
 		{name: "a cache with an unknown flag", args: []string{"cache", "sync", "d", "--fast"}, code: 2, line: "unknown flag --fast; see runpodctl-worker cache --help"},
 		{name: "a cache with a time that is over", args: []string{"cache", "verify", "--timeout", "-1s"}, code: 2, line: "--timeout -1s: want no negative time"},
+		{name: "a cache that may take less than no time", args: []string{"run", "--handler", "echo", "--cache-timeout", "-1s"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "--cache-timeout -1s: want no negative time"},
+		{name: "a cache of everything", args: []string{"run", "--handler", "echo", "--cache-dir", "/", "--cache-namespace", "n"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "the root of the file system"},
 		{name: "a log level by flag", args: []string{"serve", "--log-level", "LOUD"}, code: 2, line: `--log-level "LOUD"`},
 	}
 	for _, tt := range tests {
