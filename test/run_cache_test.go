@@ -15,9 +15,9 @@ import (
 
 // store is a volume that outlives its workers, and the directory that each of them has to itself.
 type store struct {
-	t               *testing.T
-	volume, models  string
-	manifest, model string
+	t              *testing.T
+	volume, models string
+	manifest       string
 }
 
 func newStore(t *testing.T) store {
