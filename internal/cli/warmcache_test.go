@@ -175,6 +175,7 @@ func TestWarmCache_LooksByItselfWhereNoJobIsSeen(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		k.touch()
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(k, []time.Duration{0, 2 * time.Minute}, k.syncs)
 	})
 }
@@ -189,6 +190,7 @@ func TestWarmCache_OneSyncAtATime(t *testing.T) {
 			k.job()
 			time.Sleep(5 * time.Second)
 		}
+		synctest.Wait()
 		require.Equal(k, 1, k.most)
 		require.Len(k, k.syncs, 5, "a minute each, and ten seconds between")
 	})
@@ -283,6 +285,7 @@ func TestWarmCache_Failures(t *testing.T) {
 					k.job()
 				}
 				time.Sleep(time.Minute - time.Millisecond)
+				synctest.Wait()
 				require.Len(k, k.syncs, tt.syncs)
 				require.Equal(k, tt.log, k.log.String(), "said once")
 			})

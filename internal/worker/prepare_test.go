@@ -24,8 +24,8 @@ func TestPrepare(t *testing.T) {
 		r = of
 		r.handler.startTime = 20 * time.Second
 		r.start()
-		time.Sleep(79 * time.Second)
-		require.Len(r, r.api.Calls(apidouble.Ping), 80)
+		time.Sleep(78500 * time.Millisecond)
+		require.Len(r, r.api.Calls(apidouble.Ping), 79)
 		require.Empty(r, r.api.Calls(apidouble.Take))
 		time.Sleep(2 * time.Second)
 		require.NotEmpty(r, r.api.Calls(apidouble.Take))
