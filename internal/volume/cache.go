@@ -43,7 +43,6 @@ type Cache struct {
 	opts   Options
 	dirs   []string // absolute, without links, none inside another
 	limits limits
-	warn   sync.Once // that no volume is mounted
 
 	mu   sync.Mutex
 	seen map[string]stamp // the files and links after the last Sync or Hydrate

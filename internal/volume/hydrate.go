@@ -7,19 +7,18 @@ import (
 )
 
 func (c *Cache) hydrate(ctx context.Context, p *pulse) (result, error) {
-	p.begin("look", Count{})
-	m, err := c.openToRead()
+	t, m, err := c.look(ctx, p, c.openToRead)
 	if err != nil {
 		return result{}, err
 	}
-	if m != nil {
-		defer m.close()
+	r := result{seen: t.found}
+	if m == nil {
+		return r, nil
 	}
-	t, err := c.scan(ctx, p)
-	if err != nil || m == nil || m.manifest == nil {
-		return result{seen: t.seen()}, err
+	defer m.close()
+	if m.manifest == nil {
+		return r, nil
 	}
-	r := result{seen: t.seen()}
 	t.skips = skips{} // of what is here only a sync has to speak
 	plan := c.planHydrate(t, m.manifest)
 	d := &download{cache: c, pulse: p, mirror: m, left: &t.skips}
@@ -37,13 +36,6 @@ func (c *Cache) hydrate(ctx context.Context, p *pulse) (result, error) {
 		Skipped: t.skips.list, SkippedTotal: t.skips.total,
 	}
 	return r, err
-}
-
-func (t *tree) seen() map[string]stamp {
-	if t == nil {
-		return nil
-	}
-	return t.found
 }
 
 // hydratePlan is what a hydrate has to do.

@@ -41,9 +41,7 @@ func (c *Cache) mirrorPath() string {
 func (c *Cache) openMirror(create bool) (*os.Root, error) {
 	err := mounted(c.opts.Volume)
 	var unmounted *NotMounted
-	if errors.As(err, &unmounted) {
-		c.warn.Do(func() { c.say("warn", unmounted.Error()) })
-	} else if err != nil {
+	if err != nil && !errors.As(err, &unmounted) {
 		return nil, err
 	}
 	volume, err := os.OpenRoot(c.opts.Volume)

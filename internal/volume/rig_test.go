@@ -25,7 +25,7 @@ const namespace = "ep"
 
 // rig is a volume and the directories of workers that share it.
 type rig struct {
-	t      *testing.T
+	t      testing.TB
 	base   string
 	volume string
 
@@ -33,7 +33,7 @@ type rig struct {
 	log []string
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{t: t, base: t.TempDir()}
 	r.volume = filepath.Join(r.base, "volume")
@@ -120,7 +120,7 @@ func (r *rig) manifest() *manifest {
 func large(seed string) string { return strings.Repeat(seed, 2*threshold/len(seed)) }
 
 // image is all that can be seen of a tree: content, links, modes, times.
-func image(t *testing.T, dir string) map[string]string {
+func image(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -146,7 +146,7 @@ func image(t *testing.T, dir string) map[string]string {
 }
 
 // contents are the files of a tree.
-func contents(t *testing.T, dir string) map[string]string {
+func contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := image(t, dir)
 	for name, text := range all {

@@ -53,6 +53,28 @@ func (f file) entry(sum string) entry {
 	}
 }
 
+// look scans the directories while the mirror is opened and its manifest is read.
+func (c *Cache) look(ctx context.Context, p *pulse, open func() (*mirror, error)) (*tree, *mirror, error) {
+	p.begin("look", Count{})
+	type opened struct {
+		mirror *mirror
+		err    error
+	}
+	opening := make(chan opened, 1)
+	go func() {
+		m, err := open()
+		opening <- opened{m, err}
+	}()
+	t, err := c.scan(ctx, p)
+	o := <-opening
+	if err == nil {
+		err = o.err
+	} else if o.mirror != nil {
+		o.mirror.close()
+	}
+	return t, o.mirror, err
+}
+
 // scan looks at everything in the directories, without opening a file.
 func (c *Cache) scan(ctx context.Context, p *pulse) (*tree, error) {
 	dirs, err := c.openDirs(false)

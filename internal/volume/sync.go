@@ -12,12 +12,7 @@ import (
 )
 
 func (c *Cache) sync(ctx context.Context, p *pulse) (result, error) {
-	p.begin("look", Count{})
-	t, err := c.scan(ctx, p)
-	if err != nil {
-		return result{}, err
-	}
-	m, err := c.openToWrite()
+	t, m, err := c.look(ctx, p, c.openToWrite)
 	if err != nil {
 		return result{}, err
 	}
