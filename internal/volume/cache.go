@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -58,8 +59,11 @@ func New(opts Options) (*Cache, error) {
 	if err := checkNamespace(opts.Namespace); err != nil {
 		return nil, err
 	}
-	dirs, err := resolveDirs(opts.Dirs, opts.Volume)
+	dirs, err := resolveDirs(opts.Dirs)
 	if err != nil {
+		return nil, err
+	}
+	if err := apart(dirs, filepath.Clean(opts.Volume)); err != nil {
 		return nil, err
 	}
 	opts.Copiers = cmp.Or(max(opts.Copiers, 0), min(4*runtime.NumCPU(), maxCopiers))

@@ -19,11 +19,7 @@ func checkNamespace(name string) error {
 }
 
 // resolveDirs makes the directories absolute and resolves their links. One that lies in another is left out.
-func resolveDirs(dirs []string, volume string) ([]string, error) {
-	volume, err := resolve(volume)
-	if err != nil {
-		return nil, fmt.Errorf("the volume %s: %w", volume, err)
-	}
+func resolveDirs(dirs []string) ([]string, error) {
 	var all []string
 	for _, dir := range dirs {
 		real, err := resolve(dir)
@@ -32,13 +28,21 @@ func resolveDirs(dirs []string, volume string) ([]string, error) {
 			return nil, fmt.Errorf("the cache directory %s: %w", dir, err)
 		case real == "/":
 			return nil, fmt.Errorf("the cache directory %s is the root of the file system: name the folders that are to be kept", dir)
-		case within(real, volume) || within(volume, real):
-			return nil, fmt.Errorf("the cache directory %s and the volume %s lie in each other: what is on the volume needs no cache", dir, volume)
 		}
 		all = append(all, real)
 	}
 	slices.Sort(all)
 	return slices.CompactFunc(all, func(outer, inner string) bool { return within(inner, outer) }), nil
+}
+
+// apart returns an error where a directory and the volume lie in each other: the mirror would hold itself.
+func apart(dirs []string, volume string) error {
+	for _, dir := range dirs {
+		if within(dir, volume) || within(volume, dir) {
+			return fmt.Errorf("the cache directory %s and the volume %s lie in each other: what is on the volume needs no cache", dir, volume)
+		}
+	}
+	return nil
 }
 
 // resolve is the real path of something that may not be there yet.

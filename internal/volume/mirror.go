@@ -44,6 +44,13 @@ func (c *Cache) openMirror(create bool) (*os.Root, error) {
 	if err != nil && !errors.As(err, &unmounted) {
 		return nil, err
 	}
+	where, err := resolve(c.opts.Volume) // only here, since a volume may not answer
+	if err != nil {
+		return nil, err
+	}
+	if err := apart(c.dirs, where); err != nil {
+		return nil, err
+	}
 	volume, err := os.OpenRoot(c.opts.Volume)
 	if err != nil {
 		return nil, err
