@@ -1,6 +1,7 @@
 package test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -171,14 +172,26 @@ func (s store) beingWritten() bool {
 // A volume that cannot be used costs one warning, and no job.
 func TestRunWithAVolumeThatFails(t *testing.T) {
 	t.Parallel()
-	s := newStore(t)
-	s.fresh()
-	require.NoError(t, os.WriteFile(filepath.Join(s.volume, ".cache"), nil, 0o600)) // where a folder belongs
-	w := s.worker(nil)
-	require.Empty(t, s.ask(w, "j1", `{"learn":"style"}`).Found)
-	s.stop(w)
-	require.Equal(t, 1, strings.Count(w.stderr.String(), "not everything could be hydrated"), w.stderr)
-	require.NotContains(t, w.stderr.String(), "synced")
+	for name, spoil := range map[string]func(s store) error{
+		"a file in the place of the mirrors": func(s store) error { return os.WriteFile(filepath.Join(s.volume, ".cache"), nil, 0o600) },
+		"a link in the place of the mirrors": func(s store) error { return os.Symlink(s.models, filepath.Join(s.volume, ".cache")) },
+		"a mount that cannot be looked at": func(s store) error {
+			return errors.Join(os.Remove(s.volume), os.Symlink("volume", s.volume))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStore(t)
+			s.fresh()
+			require.NoError(t, spoil(s))
+			w := s.worker(nil)
+			require.Empty(t, s.ask(w, "j1", `{"learn":"style"}`).Found)
+			s.stop(w)
+			require.Equal(t, 1, strings.Count(w.stderr.String(), "VolumeCache"), w.stderr)
+			require.Contains(t, w.stderr.String(), "not everything could be hydrated")
+			require.NoDirExists(t, filepath.Join(s.models, "ep"))
+		})
+	}
 }
 
 // The mirror is the one of the official class, both ways: whoever has written it, everybody reads it, and adds to it.

@@ -100,6 +100,8 @@ func (s *session) cache(c *cli.Context) error {
 		return fmt.Errorf("%s: %w", action, context.Cause(ctx))
 	case err != nil:
 		return fmt.Errorf("%s: %w", action, err)
+	case result.warning != nil:
+		view.log.Warn("VolumeCache: " + result.warning.Error())
 	}
 	return s.printCacheResult(c, result)
 }

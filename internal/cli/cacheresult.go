@@ -25,6 +25,7 @@ type cacheResult struct {
 	dryRun         bool
 
 	available bool
+	warning   error
 	report    any      // of the engine
 	lines     []string // for people
 	failed    bool
@@ -38,6 +39,9 @@ func (r *cacheResult) act(ctx context.Context, cache *volume.Cache) error {
 		return nil
 	}
 	r.available = true
+	if err == nil {
+		r.warning = cache.Available() // it answers, but may be a folder of this machine
+	}
 	return err
 }
 

@@ -25,6 +25,7 @@ const (
 
 // engine is what a warmCache needs of a volume.Cache.
 type engine interface {
+	Available() error
 	Hydrate(ctx context.Context) (volume.Report, error)
 	Sync(ctx context.Context) (volume.Report, error)
 	Changed(ctx context.Context) (bool, error)
@@ -64,6 +65,9 @@ func (c *warmCache) hydrate(ctx context.Context) {
 	case err == nil:
 		c.log.Info("VolumeCache: " + hydrated(report, c.mirror))
 		c.tell(actionHydrate, report)
+		if err := c.fill.Available(); err != nil { // it answers, but may be a folder of this machine
+			c.log.Warn("VolumeCache: " + err.Error())
+		}
 	case errors.Is(err, volume.ErrNoVolume):
 		c.log.Info("VolumeCache: nothing is cached: " + err.Error())
 	case ended(ctx): // whoever sent the signal knows
@@ -176,6 +180,8 @@ func (c *warmCache) sync(ctx context.Context) error {
 		c.tell(actionSync, report)
 	case errors.Is(err, volume.ErrBusy):
 		c.mayHaveChanged() // so it is tried again
+	case ended(ctx):
+		c.log.Warn("VolumeCache: the last sync was cut short; the mirror stays as it was.")
 	case !c.warned:
 		c.warned = true
 		c.log.Warn("VolumeCache: the mirror stays as it was.", slog.Any("error", err))

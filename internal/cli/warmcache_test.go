@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,9 +18,10 @@ import (
 
 // scripted is an engine whose operations take as long as a test says, and notes when they began.
 type scripted struct {
-	hydrate func(ctx context.Context) error
-	sync    func(ctx context.Context) error
-	began   time.Time
+	available error
+	hydrate   func(ctx context.Context) error
+	sync      func(ctx context.Context) error
+	began     time.Time
 
 	mu      sync.Mutex
 	changed bool
@@ -28,6 +30,8 @@ type scripted struct {
 	running int
 	most    int
 }
+
+func (s *scripted) Available() error { return s.available }
 
 func (s *scripted) Hydrate(ctx context.Context) (volume.Report, error) {
 	if s.hydrate == nil {
@@ -118,14 +122,20 @@ func (k *kept) job() {
 
 func TestWarmCache_Hydrate(t *testing.T) {
 	tests := []struct {
-		name    string
-		hydrate func(context.Context) error
-		timeout time.Duration
-		took    time.Duration
-		signal  bool
-		log     string
+		name      string
+		available error
+		hydrate   func(context.Context) error
+		timeout   time.Duration
+		took      time.Duration
+		signal    bool
+		log       string
 	}{
 		{name: "it is filled", log: "INFO   | VolumeCache: hydrated 3 file(s) from /v/.cache/ep: 3.0 MiB in 1.5s, 4 unchanged\n"},
+		{
+			name: "a folder in place of the volume", available: &volume.NotMounted{Path: "/v"},
+			log: "INFO   | VolumeCache: hydrated 3 file(s) from /v/.cache/ep: 3.0 MiB in 1.5s, 4 unchanged\n" +
+				"WARN   | VolumeCache: /v is a directory, but no volume is mounted there: the cache will be gone with this machine\n",
+		},
 		{name: "no volume", hydrate: fails(volume.ErrNoVolume), log: "INFO   | VolumeCache: nothing is cached: there is no network volume\n"},
 		{name: "it fails", hydrate: fails(errors.New("input/output error")), log: incomplete + "input/output error\n"},
 		{
@@ -137,7 +147,7 @@ func TestWarmCache_Hydrate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, func(k *kept) {
-				k.scripted.hydrate, k.timeout = tt.hydrate, tt.timeout
+				k.available, k.scripted.hydrate, k.timeout = tt.available, tt.hydrate, tt.timeout
 				if tt.signal {
 					time.AfterFunc(time.Second, k.first)
 				}
@@ -232,6 +242,7 @@ func TestWarmCache_End(t *testing.T) {
 				k.end()
 				require.Equal(k, tt.took, time.Since(began))
 				require.Len(k, k.syncs, tt.syncs)
+				require.Equal(k, tt.took != 0 && tt.took != 5*time.Second, strings.Contains(k.log.String(), "the last sync was cut short"))
 			})
 		})
 	}
