@@ -137,7 +137,7 @@ func TestVolumeCache_WithoutTheWorkersProgram(t *testing.T) {
 	const script = `
 open("d/f", "w").close()
 cache = VolumeCache("d", namespace="n", volume_path=v)
-cache.hydrate(); cache.sync()
+cache.hydrate()
 cache.sync(background=False)
 strict = VolumeCache("d", namespace="n", volume_path=v, best_effort=False)
 try: print(strict.hydrate())
