@@ -32,7 +32,10 @@ func resolveDirs(dirs []string) ([]string, error) {
 		all = append(all, real)
 	}
 	slices.Sort(all)
-	return slices.CompactFunc(all, func(outer, inner string) bool { return within(inner, outer) }), nil
+	all = slices.Compact(all)
+	return slices.DeleteFunc(slices.Clone(all), func(inner string) bool {
+		return slices.ContainsFunc(all, func(outer string) bool { return inner != outer && within(inner, outer) })
+	}), nil
 }
 
 // apart returns an error where a directory and the volume lie in each other: the mirror would hold itself.

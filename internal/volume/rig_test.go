@@ -137,6 +137,14 @@ func image(t testing.TB, dir string) map[string]string {
 			all[rel] = "-> " + target
 			return err
 		}
+		if !info.Mode().IsRegular() {
+			all[rel] = "special 0 " + info.Mode().String()
+			return nil
+		}
+		if info.Size() > maxManifest {
+			all[rel] = fmt.Sprint("huge 0 ", info.Size())
+			return nil
+		}
 		data, err := os.ReadFile(path)
 		all[rel] = fmt.Sprint(info.Mode(), " ", info.ModTime().UnixMilli(), " ", len(data), " ", sumOf(string(data)))
 		return err
@@ -262,8 +270,10 @@ func refresh(dir string) error {
 }
 
 // age makes a file old, as far as a file system lets one: its content and its name were changed now.
-func age(t *testing.T, path string, by time.Duration) {
+func age(t testing.TB, path string, by time.Duration) {
 	t.Helper()
 	when := time.Now().Add(-by)
 	require.NoError(t, os.Chtimes(path, when, when))
 }
+
+func mkfifo(path string) error { return unix.Mkfifo(path, 0o600) }

@@ -281,14 +281,15 @@ func (u *upload) manifest() *manifest {
 	return m
 }
 
-// sent counts what the mirror did not have before.
+// sent counts what the mirror did not have before. Small files that have not changed are packed again with the others.
 func (u *upload) sent() Count {
 	var n Count
-	for _, list := range [][]entry{u.packed, u.copied} {
-		for _, e := range list {
-			if k, ok := u.plan.known[e.Path]; !ok || k.CRC32C != e.CRC32C || k.Size != e.Size || k.nanos() != e.nanos() {
-				n.add(e.Size)
-			}
+	for _, e := range u.copied {
+		n.add(e.Size)
+	}
+	for _, e := range u.packed {
+		if k := u.plan.known[e.Path]; !k.packed || k.CRC32C != e.CRC32C || k.nanos() != e.nanos() {
+			n.add(e.Size)
 		}
 	}
 	return n
