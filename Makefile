@@ -2,6 +2,8 @@
 SHELL   := bash
 VERSION := $(shell cat VERSION)
 COMMIT  := $(shell git rev-parse --short HEAD 2>/dev/null)
+# The flag library's writer of manual pages, which nobody calls, would be initialised at each start.
+TAGS    := urfave_cli_no_docs
 LDFLAGS := -s -w -X runpodctl-worker/internal/cli.version=$(VERSION) -X runpodctl-worker/internal/cli.commit=$(COMMIT)
 BIN     := bin/runpodctl-worker
 PKGS    := ./...
@@ -22,13 +24,13 @@ help: ## Show what there is to make
 
 .PHONY: build
 build: ## Build bin/runpodctl-worker and, beside it, its GPU helpers
-	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/runpodctl-worker
+	@go build -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/runpodctl-worker
 	@build/helpers.sh beside $(dir $(BIN))
 
 .PHONY: release-build
 release-build: ## Build bin/runpodctl-worker as released, with the GPU helpers inside
 	@build/helpers.sh embed
-	@go build -trimpath -tags embedprobes -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/runpodctl-worker
+	@go build -trimpath -tags $(TAGS),embedprobes -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/runpodctl-worker
 
 .PHONY: run
 run: build ## Run one job of a sample handler through the local Runpod
@@ -64,7 +66,7 @@ bench: setup build ## Measure against the official SDK; prints the table of docs
 	RUNPODCTL_TEST_PYTHON=$(CURDIR)/.venv/bin/python go run ./test/bench -bin $(BIN)
 
 .PHONY: chaos
-chaos: build ## Run 10 000 jobs while a tenth of all calls goes wrong; prints what became of them
+chaos: build ## Run thousands of jobs while calls go wrong and the worker is killed; prints what became of them
 	go run ./test/chaos -bin $(BIN)
 
 .PHONY: lint

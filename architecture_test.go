@@ -20,18 +20,20 @@ var rooms = map[string][]string{
 	"cmd/runpodctl-worker-nvml-probe": {"internal/nvmlprobe"},
 	"internal/cli":                    {"internal"},
 	"internal/config":                 {"internal/protocol"},
-	"internal/redact":                 {},
+	"internal/lazy":                   {},
+	"internal/redact":                 {"internal/lazy"},
 	"internal/metrics":                {"internal/protocol"},
 	"internal/protocol":               {"internal/protocol", "internal/redact"},
 	"internal/proc":                   {},
-	"internal/worker":                 {"internal/protocol", "internal/worker"},
+	"internal/worker":                 {"internal/lazy", "internal/protocol", "internal/worker"},
 	"internal/journal":                {"internal/protocol"},
 	"internal/volume":                 {},
+	"internal/offload":                {"internal/config", "internal/protocol", "internal/redact"},
 	"internal/ready":                  {"internal/protocol", "internal/proc"},
 	"internal/realtime":               {"internal/protocol"},
-	"internal/handler":                {"internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
-	"internal/emulator":               {"internal/protocol", "internal/emulator"},
-	"internal/checks":                 {"internal/config", "internal/checks", "internal/proc"},
+	"internal/handler":                {"internal/lazy", "internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
+	"internal/emulator":               {"internal/lazy", "internal/protocol", "internal/emulator"},
+	"internal/checks":                 {"internal/lazy", "internal/config", "internal/checks", "internal/proc"},
 	"internal/cudaprobe":              {"internal/checks/gpu/wire", "internal/cudaprobe"},
 	"internal/nvmlprobe":              {"internal/checks/gpu/wire", "internal/nvmlprobe"},
 	"internal/tui":                    {"internal/checks", "internal/tui"},
@@ -44,7 +46,8 @@ var owners = map[string][]string{
 	"github.com/urfave/cli/":        {"internal/cli"},
 	"github.com/stretchr/testify/":  {"test"},
 	"go.yaml.in/yaml/":              {"internal/cli", "internal/checks"},
-	"github.com/cenkalti/backoff/":  {"internal/worker", "internal/checks"},
+	"github.com/cenkalti/backoff/":  {"internal/worker", "internal/checks", "internal/offload"},
+	"github.com/aws/":               {"internal/offload"},
 	"github.com/charmbracelet/":     {"internal/tui"},
 	"github.com/ebitengine/purego/": {"internal/cudaprobe"},
 	"github.com/NVIDIA/go-nvml/":    {"internal/nvmlprobe"},
@@ -54,7 +57,7 @@ var owners = map[string][]string{
 }
 
 // stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
-var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/volume"}
+var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/lazy", "internal/volume"}
 
 func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 	for _, pkg := range packages(t) {

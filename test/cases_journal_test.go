@@ -1,15 +1,11 @@
 package test
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -89,70 +85,4 @@ func TestPS01NoPlaceForAJournal(t *testing.T) {
 	d.Offer(`{"id":"j1","input":1}`)
 	require.Equal(t, "1", string(w.result(t, "j1").Output))
 	require.Equal(t, 1, strings.Count(w.stderr.String(), "There is no journal"))
-}
-
-// ends is what a platform knows of the ends of its jobs: it takes the first that is posted. Some calls go wrong, before or after it
-// has been taken.
-type ends struct {
-	mu    sync.Mutex
-	taken map[string]string // the body, by job
-}
-
-func (e *ends) hook(c apidouble.Call) *apidouble.Reply {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch rand.N(8) {
-	case 0:
-		return &apidouble.Reply{Status: http.StatusServiceUnavailable}
-	case 1:
-		return &apidouble.Reply{Drop: true, Delay: rand.N(100 * time.Millisecond)}
-	}
-	if _, ended := e.taken[c.Job]; ended {
-		return &apidouble.Reply{Status: http.StatusConflict}
-	}
-	e.taken[c.Job] = c.Body
-	if rand.N(8) == 0 {
-		return &apidouble.Reply{Drop: true, Delay: rand.N(100 * time.Millisecond)} // the reply is lost
-	}
-	return nil
-}
-
-// open are the first n jobs that have no end.
-func (e *ends) open(n int) (jobs []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := range n {
-		if id := fmt.Sprintf("j%d", i); e.taken[id] == "" {
-			jobs = append(jobs, fmt.Sprintf(`{"id":%q,"input":%d}`, id, i))
-		}
-	}
-	return jobs
-}
-
-// However often a worker is killed, and whatever goes wrong on the way: each job gets its end, and every post for it says the same.
-func TestPS01KilledAgainAndAgain(t *testing.T) {
-	t.Parallel()
-	const jobs, kills = 300, 30
-	d, e, state := apidouble.New(t), &ends{taken: map[string]string{}}, t.TempDir()
-	d.On(apidouble.Done, e.hook)
-	offer := func() (left int) { // as the platform does with jobs whose worker is silent
-		open := e.open(jobs)
-		if d.Waiting() == 0 {
-			d.Offer(open...)
-		}
-		return len(open)
-	}
-	for range kills {
-		w := echoWorker(t, d, state)
-		takes := len(d.Calls(apidouble.Take))
-		eventually(t, func() bool { return len(d.Calls(apidouble.Take)) > takes }, "no take")
-		offer()
-		time.Sleep(rand.N(300 * time.Millisecond))
-		w.kill(t)
-	}
-	echoWorker(t, d, state)
-	eventually(t, func() bool { return offer() == 0 }, "jobs without an end")
-	for _, c := range d.Calls(apidouble.Done) {
-		require.JSONEq(t, `{"output":`+strings.TrimPrefix(c.Job, "j")+`}`, c.Body)
-	}
 }

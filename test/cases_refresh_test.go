@@ -1,6 +1,7 @@
 package test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -96,8 +97,10 @@ func exists(path string) bool {
 func TestRunOfAHandlerThatDoesNotStop(t *testing.T) {
 	t.Parallel()
 	w := runThrough(t, doors["shim"], nil, "sync.py")
-	w.Offer(`{"id":"j1","input":{"seconds":3600,"items":[]}}`)
-	w.awaitWord(t, "Started.")
+	started := filepath.Join(t.TempDir(), "started")
+	w.Offer(fmt.Sprintf(`{"id":"j1","input":{"seconds":3600,"items":[],"started":%q}}`, started))
+	// A job that is stopped before its function is called would never be in anybody's way.
+	eventually(t, func() bool { return exists(started) }, "the job does not start")
 	w.StopJobs("j1")
 	w.awaitWord(t, "The program is killed")
 	w.Offer(`{"id":"j2","input":{"items":["free"]}}`)

@@ -31,6 +31,7 @@ func TestUsageErrors(t *testing.T) {
 		"unknown command":   {[]string{"sevre"}, 2, "sevre"},
 		"bad value":         {[]string{"serve", "--port", "many"}, 2, "port"},
 		"bad size":          {[]string{"serve", "--handler", file, "--max-result", "big"}, 2, "--max-result big"},
+		"no bucket":         {[]string{"serve", "--handler", file, "--offload-outputs"}, 2, "--offload-outputs: BUCKET_ENDPOINT_URL is not set"},
 		"stray argument":    {[]string{"serve", "stray", "--handler", "echo"}, 2, "stray"},
 		"port taken":        {[]string{"serve", "--handler", "echo", "--host", "127.0.0.1", "--port", port}, 1, port},
 	} {

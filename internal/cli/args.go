@@ -49,7 +49,7 @@ func normalize(args []string, app *cli.App) []string {
 		leading := slices.Clone(out[1:i])
 		out = slices.Concat(out[:1], out[i:i+1], leading, out[i+1:])
 	}
-	if len(out) > 1 && out[1] == cacheName {
+	if len(out) > 1 && out[1] == commandCache {
 		out = slices.Concat(out[:2], flagsFirst(out[2:], takesValue))
 	}
 	return out

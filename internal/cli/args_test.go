@@ -27,7 +27,7 @@ func TestNormalize(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, normalize(tt.args, newApp(&session{})))
+			require.Equal(t, tt.want, normalize(tt.args, newApp(withFlags)))
 		})
 	}
 }

@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	cacheName     = "cache"
+	commandCache  = "cache"
 	defaultVolume = "/runpod-volume" // where the platform mounts it
 )
 
@@ -37,7 +37,7 @@ const (
 )
 
 func cacheCommand(s *session) *cli.Command {
-	return newCommandOf(cacheName, "ACTION DIR… [flags]", "Keeps directories warm by way of a mirror on the network volume.", []word{
+	return s.newCommandOf(commandCache, "ACTION DIR… [flags]", "Keeps directories warm by way of a mirror on the network volume.", []word{
 		{actionHydrate, "copy to DIR… what is missing there or older than in the mirror"},
 		{actionSync, "copy to the mirror what has changed in DIR…"},
 		{actionStatus, "show what the mirror holds, and what hydrate and sync would copy"},
@@ -48,7 +48,11 @@ func cacheCommand(s *session) *cli.Command {
 		"cache sync ~/.cache/huggingface /models",
 		"cache status ~/.cache/huggingface --json",
 		"cache prune --dry-run",
-	}, []flagGroup{
+	}, cacheCommandFlags, s.cache)
+}
+
+func cacheCommandFlags() []flagGroup {
+	return []flagGroup{
 		{"The mirror", []cli.Flag{
 			&cli.StringFlag{Name: flagVolume, Value: defaultVolume, Usage: "`DIR` where the network volume is mounted"},
 			&cli.StringFlag{Name: flagNamespace, Usage: "`NAME` of the mirror's folder on the volume (default: $RUNPOD_ENDPOINT_ID)"},
@@ -60,7 +64,7 @@ func cacheCommand(s *session) *cli.Command {
 			&cli.BoolFlag{Name: flagJSON, Usage: "one JSON document on standard output"},
 		}},
 		{"General", generalFlags()},
-	}, s.cache)
+	}
 }
 
 func (s *session) cache(c *cli.Context) error {
@@ -68,7 +72,7 @@ func (s *session) cache(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	options := volume.Options{Volume: c.String(flagVolume), Namespace: s.namespace(c.String(flagNamespace)), Dirs: dirs, Copiers: c.Int(flagCopiers)}
+	options := volume.Options{Volume: s.setting(c, flagVolume, config.CacheVolume), Namespace: s.namespace(c, flagNamespace), Dirs: dirs, Copiers: c.Int(flagCopiers)}
 	if options.Namespace == "" {
 		return usagef("the mirror has no name: give --%s or set %s", flagNamespace, config.EndpointID)
 	}
@@ -125,8 +129,16 @@ func (s *session) cacheArguments(c *cli.Context) (action string, dirs []string, 
 	return action, dirs, nil
 }
 
-// namespace is the one that a flag names, or else that of the endpoint.
-func (s *session) namespace(flag string) string {
+// setting is what a flag says, or else its variable.
+func (s *session) setting(c *cli.Context, flag, variable string) string {
+	if value, _ := s.Lookup(variable); value != "" && !c.IsSet(flag) {
+		return value
+	}
+	return c.String(flag)
+}
+
+// namespace is the one that is asked for, or else that of the endpoint.
+func (s *session) namespace(c *cli.Context, flag string) string {
 	endpoint, _ := s.Lookup(config.EndpointID)
-	return cmp.Or(flag, endpoint)
+	return cmp.Or(s.setting(c, flag, config.CacheNamespace), endpoint)
 }

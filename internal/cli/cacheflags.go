@@ -40,8 +40,11 @@ type cacheOptions struct {
 
 func (s *session) readCacheFlags(c *cli.Context) (cacheOptions, error) {
 	o := cacheOptions{
-		dirs: c.StringSlice(flagCacheDir), volume: c.String(flagCacheVolume),
-		namespace: s.namespace(c.String(flagCacheNamespace)), timeout: c.Duration(flagCacheTimeout),
+		dirs: c.StringSlice(flagCacheDir), volume: s.setting(c, flagCacheVolume, config.CacheVolume),
+		namespace: s.namespace(c, flagCacheNamespace), timeout: c.Duration(flagCacheTimeout),
+	}
+	if list, _ := s.Lookup(config.CacheDir); !c.IsSet(flagCacheDir) {
+		o.dirs = filepath.SplitList(list)
 	}
 	if o.timeout < 0 {
 		return o, usagef("--%s %s: want no negative time", flagCacheTimeout, o.timeout)

@@ -28,7 +28,7 @@ func (s *session) newCacheView(c *cli.Context, action string) (*cacheView, error
 		out = io.Writer(v.bar)
 	}
 	var err error
-	v.log, err = newLogger(out, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
+	v.log, err = s.logger(c, out, s.localLookup, s.lively(c, s.Stderr))
 	return v, err
 }
 

@@ -210,6 +210,28 @@ func TestServe_WorkerKey(t *testing.T) {
 	require.NotContains(t, i.stderr.String(), "401")
 }
 
+func TestParseOrigin(t *testing.T) {
+	for text, want := range map[string]string{
+		"*":                      "*",
+		"https://app.example":    "https://app.example",
+		"https://App.Example/":   "https://app.example",
+		"https://a.com:443":      "https://a.com",
+		"https://a.com:443/":     "https://a.com",
+		"http://a.com:80":        "http://a.com",
+		"http://a.com:443":       "http://a.com:443",
+		"https://a.com:8443":     "https://a.com:8443",
+		"https://a.com:":         "https://a.com",
+		"http://[::1]:80":        "http://[::1]",
+		"http://[::1]":           "http://[::1]",
+		"chrome-extension://abc": "chrome-extension://abc",
+		"https://:443":           "", "https://*.a.com": "", "https://a.com:port": "", "https://u@a.com": "", "null": "", "": "",
+	} {
+		got, err := parseOrigin(text)
+		require.Equal(t, want, got, text)
+		require.Equal(t, want == "", err != nil, text)
+	}
+}
+
 func TestParseSize(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": 0, "1000": 1000, "7B": 7, "2kB": 2000, "20MB": 20_000_000, "10MiB": 10 << 20, "3 KiB": 3 << 10, "1GiB": 1 << 30, "2GB": 2_000_000_000,

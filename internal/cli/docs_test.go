@@ -43,7 +43,7 @@ func TestEmulatorPage(t *testing.T) {
 // No page names a flag that no command has.
 func TestPages_NameFlagsThatExist(t *testing.T) {
 	known := map[string]bool{"help": true, "version": true}
-	for _, cmd := range newApp(&session{}).Commands {
+	for _, cmd := range newApp(withFlags).Commands {
 		for _, flag := range cmd.Flags {
 			for _, name := range flag.Names() {
 				known[name] = true

@@ -40,12 +40,18 @@ const (
 // sideBySide is how many checks the doctor runs at once where they do not get into each other's way.
 const sideBySide = 4
 
+const commandDoctor = "doctor"
+
 func doctorCommand(s *session) *cli.Command {
-	return newCommand("doctor", "Checks whether this machine is fit for a worker, and says what to do where it is not.", []string{
+	return s.newCommand(commandDoctor, "Checks whether this machine is fit for a worker, and says what to do where it is not.", []string{
 		"doctor",
 		"doctor --handler handler.py",
 		"doctor --json | jq '.checks[] | select(.status == \"fail\")'",
-	}, []flagGroup{
+	}, doctorFlags, s.doctor)
+}
+
+func doctorFlags() []flagGroup {
+	return []flagGroup{
 		{"Which checks", []cli.Flag{
 			&cli.StringFlag{Name: flagPhase, Value: "all", Usage: "`PHASE`: early (before the model loads), start (before jobs are taken) or all"},
 			&cli.StringSliceFlag{Name: flagOnly, Usage: "only the checks with these `IDS`, as --list shows them, with commas between; may be repeated"},
@@ -68,7 +74,7 @@ func doctorCommand(s *session) *cli.Command {
 			&cli.DurationFlag{Name: flagWatch, Usage: "run again and again with this much time between"},
 		}},
 		{"General", generalFlags()},
-	}, s.doctor)
+	}
 }
 
 // examination is one call of the doctor, its flags checked.
@@ -196,7 +202,7 @@ func (s *session) examination(ctx context.Context, c *cli.Context) (*examination
 		Cap: c.Duration(flagTimeout), SideBySide: sideBySide, Clean: s.secrets.String,
 	})
 	// Nothing is logged but what concerns the handler, which stands in its row; a bad flag is one all the same.
-	if _, err := newLogger(io.Discard, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), false); err != nil {
+	if _, err := s.logger(c, io.Discard, s.Lookup, false); err != nil {
 		return nil, err
 	}
 	phases, err := phasesOf(c.String(flagPhase))
@@ -207,11 +213,8 @@ func (s *session) examination(ctx context.Context, c *cli.Context) (*examination
 	if most := c.Duration(flagTimeout); most > 0 && most < cfg.NetworkTimeout.Value {
 		cfg.NetworkTimeout = checks.Knob[time.Duration]{Value: most, Origin: "--" + flagTimeout}
 	}
-	if c.IsSet(flagGPUs) {
-		if c.Int(flagGPUs) < 0 {
-			return nil, usagef("--%s %d: want 0 or more", flagGPUs, c.Int(flagGPUs))
-		}
-		cfg = cfg.WithGPUCount(c.Int(flagGPUs), "--"+flagGPUs)
+	if cfg, err = withGPUs(c, cfg); err != nil {
+		return nil, err
 	}
 	target := c.String(flagTarget)
 	if target != "" {
@@ -270,16 +273,12 @@ func (s *session) doctorHandler(c *cli.Context, phases []checks.Phase) (*doctorH
 	if err := options.checkProgram(); err != nil {
 		return nil, err
 	}
-	loading := platform.InitTimeout
-	if c.IsSet(flagReady) {
-		loading = c.Duration(flagReady)
-	}
 	limit := registeredLimit
 	if most := c.Duration(flagTimeout); most > 0 {
 		limit = min(limit, most)
 	}
 	return &doctorHandler{
-		name: strings.Join(spec.args(options.python), " "), loading: loading, limit: limit,
+		name: strings.Join(spec.args(options.python), " "), loading: loadingTime(c, platform.InitTimeout), limit: limit,
 		make: func(output io.Writer) *program.Program {
 			return program.New(program.Options{
 				Args: spec.args(options.python), Env: withOwnPath(s.Environ()), Stdout: output, Stderr: output,
@@ -291,11 +290,23 @@ func (s *session) doctorHandler(c *cli.Context, phases []checks.Phase) (*doctorH
 
 // doctorLog logs to the output of the handler. The flags have been looked at.
 func (s *session) doctorLog(c *cli.Context, output io.Writer) *slog.Logger {
-	log, err := newLogger(output, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), false)
+	log, err := s.logger(c, output, s.Lookup, false)
 	if err != nil {
 		return slog.New(slog.DiscardHandler)
 	}
 	return log
+}
+
+// withGPUs is the configuration with the number of GPUs that the flag asks for, if it does.
+func withGPUs(c *cli.Context, cfg checks.Config) (checks.Config, error) {
+	switch n := c.Int(flagGPUs); {
+	case !c.IsSet(flagGPUs):
+		return cfg, nil
+	case n < 0:
+		return cfg, usagef("--%s %d: want 0 or more", flagGPUs, n)
+	default:
+		return cfg.WithGPUCount(n, "--"+flagGPUs), nil
+	}
 }
 
 func phasesOf(name string) ([]checks.Phase, error) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,7 +24,7 @@ const (
 func commonFlags() []cli.Flag {
 	return []cli.Flag{
 		&cli.StringFlag{Name: flagLogLevel, Aliases: []string{"rp_log_level"}, Usage: "`LEVEL`: ERROR, WARN, INFO or DEBUG (default: $RUNPOD_LOG_LEVEL, else INFO)"},
-		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "`FORMAT`: auto, json or text"},
+		&cli.StringFlag{Name: flagLogFormat, Value: "auto", Usage: "`FORMAT`: auto, json, text (also: $RUNPODCTL_WORKER_LOG_FORMAT)"},
 		&cli.BoolFlag{Name: flagNoColor, Usage: "no colour and no spinner on a terminal (also: $NO_COLOR)"},
 	}
 }
@@ -34,59 +33,57 @@ func generalFlags() []cli.Flag {
 	return append(commonFlags(), &cli.StringFlag{Name: flagConfig, Usage: "YAML `FILE` with this command's flags as keys"})
 }
 
-// before fills in the environment and the config file, and refuses stray arguments, which would be ignored otherwise.
-func (s *session) before(c *cli.Context) error {
-	if c.Args().Present() && c.Command.Name != cacheName {
+// variables are those that say what a flag of a command says where it is not given.
+func variables(command, flag string) []string {
+	switch flag {
+	case flagLogLevel:
+		return []string{config.LogLevel, config.DebugLevel}
+	case flagLogFormat:
+		return []string{config.LogFormat}
+	case flagNoColor:
+		return []string{config.NoColor}
+	case flagHandler:
+		if command == commandDoctor { // which starts no handler unless it is told to
+			return nil
+		}
+		return []string{config.Handler}
+	case flagReady:
+		return []string{config.InitTimeout}
+	case flagGPUs:
+		return []string{config.GPUCount}
+	case flagKey, flagKeyFile:
+		return []string{config.ServeKey}
+	case flagWorkerKey, flagWorkerKeyFile:
+		return []string{config.ServeWorkerKey}
+	case flagCacheDir:
+		return []string{config.CacheDir}
+	case flagVolume, flagCacheVolume:
+		return []string{config.CacheVolume}
+	case flagNamespace, flagCacheNamespace:
+		return []string{config.CacheNamespace}
+	}
+	return nil
+}
+
+// beforeCommand fills in the config file and refuses stray arguments, which would be ignored otherwise.
+func (s *session) beforeCommand(c *cli.Context) error {
+	if c.Args().Present() && c.Command.Name != commandCache {
 		arg := c.Args().First()
 		if strings.Contains(arg, ".py") {
 			return usagef("unexpected argument %q; did you mean --%s %s?", arg, flagHandler, arg)
 		}
 		return usagef("unexpected argument %q; a program of your own goes after --", arg)
 	}
-	if err := applyVariables(c, s.Lookup); err != nil {
-		return err
-	}
 	path := c.String(flagConfig)
 	if path == "" {
 		return nil
 	}
-	return applyFile(c, path)
+	return s.applyFile(c, path)
 }
 
-// variables are those that stand for a flag and nothing else.
-var variables = []struct{ flag, variable string }{
-	{flagCacheDir, config.CacheDir},
-	{flagCacheVolume, config.CacheVolume},
-	{flagVolume, config.CacheVolume},
-	{flagCacheNamespace, config.CacheNamespace},
-	{flagNamespace, config.CacheNamespace},
-}
-
-// applyVariables gives each flag that the command line left alone its value from the environment. Of a flag that may be
-// repeated it holds several, as PATH does.
-func applyVariables(c *cli.Context, lookup config.Lookup) error {
-	for _, v := range variables {
-		value, _ := lookup(v.variable)
-		at := slices.IndexFunc(c.Command.Flags, func(f cli.Flag) bool { return f.Names()[0] == v.flag })
-		if value == "" || at < 0 || c.IsSet(v.flag) {
-			continue
-		}
-		values := []string{value}
-		if _, repeatable := c.Command.Flags[at].(*cli.StringSliceFlag); repeatable {
-			values = filepath.SplitList(value)
-		}
-		for _, value := range values {
-			if err := c.Set(v.flag, value); err != nil {
-				return usagef("%s=%q: want %s", v.variable, value, wanted(c.Command.Flags[at]))
-			}
-		}
-	}
-	return nil
-}
-
-// applyFile gives each flag that the command line left alone its value from a YAML file, whose keys are
-// the names of the command's flags.
-func applyFile(c *cli.Context, path string) error {
+// applyFile gives each flag that the command line and the environment left alone its value from a YAML file, whose
+// keys are the names of the command's flags.
+func (s *session) applyFile(c *cli.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return usagef("--%s: %w", flagConfig, bare(err))
@@ -107,7 +104,7 @@ func applyFile(c *cli.Context, path string) error {
 		if !ok || name == flagConfig {
 			return usagef("--%s %s: unknown key %q", flagConfig, path, key)
 		}
-		if c.IsSet(name) {
+		if c.IsSet(name) || s.inEnvironment(c.Command.Name, name) {
 			continue
 		}
 		items, isList := value.([]any)
@@ -123,6 +120,13 @@ func applyFile(c *cli.Context, path string) error {
 		}
 	}
 	return nil
+}
+
+func (s *session) inEnvironment(command, flag string) bool {
+	return slices.ContainsFunc(variables(command, flag), func(variable string) bool {
+		value, ok := s.Lookup(variable)
+		return ok && value != ""
+	})
 }
 
 // bare takes the operation off a file error: "no such file or directory", with the path kept by the caller's text.

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/handler/program"
+	"runpodctl-worker/internal/lazy"
 )
 
 // registeredLimit is how long one check that a handler registered may take.
@@ -71,14 +71,14 @@ func pickRegistered(f checks.Filter, list []checks.Check) ([]checks.Check, error
 }
 
 // address is what an object without a name is told apart by; it is another one in each process, so no id can have it.
-var address = regexp.MustCompile(` at 0x[0-9a-fA-F]+`)
+var address = lazy.Regexp(` at 0x[0-9a-fA-F]+`)
 
 // registeredChecks makes checks of those that a handler registered, in their order. Names may be equal; ids may not.
 func registeredChecks(names []string, limit time.Duration, ask func(ctx context.Context, index int) checks.Result) []checks.Check {
 	taken := map[string]int{}
 	list := make([]checks.Check, len(names))
 	for i, name := range names {
-		id := registeredPrefix + strings.Join(strings.FieldsFunc(address.ReplaceAllString(name, ""), func(r rune) bool { return r == ',' || r <= ' ' }), "_")
+		id := registeredPrefix + strings.Join(strings.FieldsFunc(address().ReplaceAllString(name, ""), func(r rune) bool { return r == ',' || r <= ' ' }), "_")
 		if taken[id]++; taken[id] > 1 {
 			id = fmt.Sprintf("%s#%d", id, taken[id])
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -24,14 +25,18 @@ const (
 )
 
 // newCommand is a command with its help: what it is for, examples, and its flags in groups, the ones that
-// are wanted first at the top.
-func newCommand(name, usage string, examples []string, groups []flagGroup, action cli.ActionFunc) *cli.Command {
-	return newCommandOf(name, "[flags] [-- COMMAND…]", usage, nil, examples, groups, action)
+// are wanted first at the top. One that the command line does not name is only listed: the flags of all of them take
+// longer than all else at a start.
+func (s *session) newCommand(name, usage string, examples []string, groups func() []flagGroup, action cli.ActionFunc) *cli.Command {
+	return s.newCommandOf(name, "[flags] [-- COMMAND…]", usage, nil, examples, groups, action)
 }
 
 // newCommandOf is newCommand for one with arguments of its own, the first of which is one of the words.
-func newCommandOf(name, arguments, usage string, words []word, examples []string, groups []flagGroup, action cli.ActionFunc) *cli.Command {
+func (s *session) newCommandOf(name, arguments, usage string, words []word, examples []string, groups func() []flagGroup, action cli.ActionFunc) *cli.Command {
 	cmd := &cli.Command{Name: name, Usage: usage, Action: action}
+	if !slices.Contains(s.Args, name) {
+		return cmd
+	}
 	var help strings.Builder
 	fmt.Fprintf(&help, "%s\n\nUsage:\n  runpodctl-worker %s %s\n\n", usage, name, arguments)
 	for _, w := range words {
@@ -44,7 +49,7 @@ func newCommandOf(name, arguments, usage string, words []word, examples []string
 	for _, example := range examples {
 		fmt.Fprintf(&help, "  runpodctl-worker %s\n", example)
 	}
-	for _, group := range groups {
+	for _, group := range groups() {
 		cmd.Flags = append(cmd.Flags, group.flags...)
 		fmt.Fprintf(&help, "\n%s:\n", group.title)
 		for _, f := range group.flags {

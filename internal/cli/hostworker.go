@@ -56,6 +56,7 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		JobTimeout:   h.options.jobTimeout,
 		MaxCrashes:   h.options.maxCrashes,
 		MaxResult:    h.options.maxResult,
+		Offload:      h.options.offload,
 		MaxChunk:     h.options.maxChunk,
 		StreamBatch:  h.options.batch,
 		Log:          h.log,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/urfave/cli/v2"
+
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/redact"
 )
@@ -19,7 +21,17 @@ const (
 	attrBatch = "batch"
 )
 
-// newLogger logs to w as the Python SDK does, so that what people grep for stays the same.
+// logger is the log that the flags ask for.
+func (s *session) logger(c *cli.Context, w io.Writer, lookup config.Lookup, color bool) (*slog.Logger, error) {
+	format := ""
+	if c.IsSet(flagLogFormat) {
+		format = c.String(flagLogFormat)
+	}
+	return newLogger(w, lookup, s.secrets, c.String(flagLogLevel), format, color)
+}
+
+// newLogger logs to w as the Python SDK does, so that what people grep for stays the same. The level and the format are what flags say, empty where they
+// say nothing.
 func newLogger(w io.Writer, lookup config.Lookup, secrets *redact.Secrets, level, format string, color bool) (*slog.Logger, error) {
 	variable := ""
 	if level == "" {
@@ -33,8 +45,11 @@ func newLogger(w io.Writer, lookup config.Lookup, secrets *redact.Secrets, level
 	if !ok && variable == "" {
 		return nil, usagef("--%s %q: want ERROR, WARN, INFO or DEBUG", flagLogLevel, level)
 	}
-	if wanted, ok := lookup(config.LogFormat); ok && format == "auto" && (wanted == "json" || wanted == "text") {
-		format = wanted
+	if format == "" {
+		format = "auto"
+		if wanted, _ := lookup(config.LogFormat); wanted == "json" || wanted == "text" {
+			format = wanted
+		}
 	}
 	asJSON := format == "json"
 	switch format {

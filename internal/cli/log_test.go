@@ -22,6 +22,7 @@ func TestLogger(t *testing.T) {
 		{name: "text by the environment", env: map[string]string{"RUNPOD_ENDPOINT_ID": "abc", "RUNPODCTL_WORKER_LOG_FORMAT": "text"}, want: "INFO   | j1 | Started. | n=2\nWARN   | odd <b>\n"},
 		{name: "JSON by the environment", level: "WARN", env: map[string]string{"RUNPODCTL_WORKER_LOG_FORMAT": "json"}, want: `{"requestId":null,"message":"odd <b>","level":"WARN"}` + "\n"},
 		{name: "a flag beats the environment", level: "WARN", format: "text", env: map[string]string{"RUNPODCTL_WORKER_LOG_FORMAT": "json"}, want: "WARN   | odd <b>\n"},
+		{name: "auto by flag beats it too", level: "WARN", format: "auto", env: map[string]string{"RUNPODCTL_WORKER_LOG_FORMAT": "json"}, want: "WARN   | odd <b>\n"},
 		{name: "a bad format in the environment", level: "WARN", env: map[string]string{"RUNPODCTL_WORKER_LOG_FORMAT": "xml"}, want: "WARN   | odd <b>\n"},
 		{name: "in colour", color: true, want: "INFO   | j1 | Started. | n=2\n\x1b[33mWARN   | odd <b>\x1b[0m\n"},
 		{name: "JSON has no colour", env: endpoint, level: "WARN", color: true, want: `{"requestId":null,"message":"odd <b>","level":"WARN"}` + "\n"},
@@ -34,9 +35,6 @@ func TestLogger(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if tt.format == "" {
-				tt.format = "auto"
-			}
 			log, err := newLogger(&out, func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }, nil, tt.level, tt.format, tt.color)
 			require.NoError(t, err)
 			log.With("job", "j1").Info("Started.", "n", 2)

@@ -75,7 +75,7 @@ func newApp(s *session) *cli.App {
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = onUsageError
 		cmd.HideHelpCommand = true
-		cmd.Before = s.before
+		cmd.Before = s.beforeCommand
 	}
 	return app
 }

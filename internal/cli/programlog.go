@@ -54,11 +54,11 @@ func (l *programLog) line(to io.Writer, job protocol.Job, text []byte, cut int) 
 		_, _ = io.WriteString(to, clean+"\n")
 		return
 	}
-	message := string(bytes.ToValidUTF8(text, []byte("\uFFFD")))
+	message := l.secrets.CutString(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
 	if cut > 0 {
 		message += fmt.Sprintf("...TRUNCATED (%d bytes)...", cut)
 	}
-	_, _ = to.Write(jsonLine(levelName(slog.LevelInfo), job.ID, inBatch(job.BatchID, l.secrets.String(message))))
+	_, _ = to.Write(jsonLine(levelName(slog.LevelInfo), job.ID, inBatch(job.BatchID, message)))
 }
 
 // isRecord tells whether a line is one JSON object.

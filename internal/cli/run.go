@@ -42,11 +42,15 @@ const (
 )
 
 func runCommand(s *session) *cli.Command {
-	return newCommand("run", "The entrypoint of a container: checks the machine, takes jobs from Runpod and runs them with your handler.", []string{
+	return s.newCommand("run", "The entrypoint of a container: checks the machine, takes jobs from Runpod and runs them with your handler.", []string{
 		"run -- python -u handler.py",
 		"run --handler handler.py --concurrency 4",
 		"run --no-shim --ready http://localhost:9000/health -- bash start.sh",
-	}, []flagGroup{
+	}, runFlags, s.run)
+}
+
+func runFlags() []flagGroup {
+	return []flagGroup{
 		{"Your handler", slices.Concat(handlerFlags(), []cli.Flag{
 			&cli.BoolFlag{Name: flagNoShim, Usage: "keep the worker's own runpod module away from the program: its SDK talks to the worker over loopback HTTP"},
 			&cli.StringSliceFlag{Name: flagReadyProbe, Usage: "no job before this `PROBE` holds: a URL, tcp:HOST:PORT or exec:COMMAND; may be repeated"},
@@ -61,14 +65,14 @@ func runCommand(s *session) *cli.Command {
 			&cli.BoolFlag{Name: flagPingEarly, Usage: "heartbeats begin before the handler is loaded, not after"},
 		}},
 		{"Warm directories", cacheFlags()},
-		{"Results", append(sizeFlags(), &cli.BoolFlag{Name: flagBatch, Usage: "items of a stream that are text and come within 60ms are joined and posted as one"})},
+		{"Results", append(sizeFlags(), offloadFlag(), &cli.BoolFlag{Name: flagBatch, Usage: "items of a stream that are text and come within 60ms are joined and posted as one"})},
 		{"One job instead of the platform's", jobFlags()},
 		{"Stopping", slices.Concat(stopFlags(), []cli.Flag{
 			&cli.StringFlag{Name: flagOnKill, Value: onKillRelease, Usage: "what happens to jobs that are cut short (`WORD`): release, and the platform gives them to another worker, or fail"},
 		})},
 		{"Who looks at it", observeFlags()},
 		{"General", generalFlags()},
-	}, s.run)
+	}
 }
 
 func (s *session) run(c *cli.Context) error {
@@ -91,7 +95,7 @@ func (s *session) run(c *cli.Context) error {
 			return usagef("%s is set but %s is not: results would have nowhere to go", config.GetJob, config.PostOutput)
 		}
 	}
-	log, err := newLogger(s.Stderr, s.Lookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
+	log, err := s.logger(c, s.Stderr, s.Lookup, s.lively(c, s.Stderr))
 	if err != nil {
 		return err
 	}

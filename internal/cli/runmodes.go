@@ -112,8 +112,11 @@ func (h *workerHost) supervise(l lifecycle) error {
 		return nil
 	}
 	defer h.cache.end()
+	stdout, stderr := h.secrets.Writer(h.stdout), h.secrets.Writer(h.stderr)
+	defer stdout.Flush()
+	defer stderr.Flush()
 	p, err := proc.Start(proc.Options{
-		Args: h.options.spec.args(h.options.python), Env: h.env, Stdout: h.stdout, Stderr: h.stderr,
+		Args: h.options.spec.args(h.options.python), Env: h.env, Stdout: stdout, Stderr: stderr,
 	})
 	if err != nil {
 		return err

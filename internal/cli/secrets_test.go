@@ -57,6 +57,10 @@ print("loading with", os.environ["RUNPOD_AI_API_KEY"])
 log = runpod.RunPodLogger()
 def handler(job):
     print("printed", os.environ["RUNPOD_AI_API_KEY"], os.environ["BUCKET_SECRET_ACCESS_KEY"])
+    halves = os.environ["RUNPOD_API_KEY"]
+    for half in (halves[:9], halves[9:] + "\n"):
+        sys.stdout.write(half)
+        sys.stdout.flush()
     log.info("logged " + os.environ["RUNPOD_API_KEY"])
     log.secret("mine", os.environ["RUNPOD_API_KEY"])
     if job["id"] == "crash":
@@ -67,13 +71,20 @@ runpod.serverless.start({"handler": handler})
 `
 
 func TestSecrets_RunShowsNone(t *testing.T) {
+	for _, format := range []string{"json", "text"} {
+		t.Run(format, func(t *testing.T) { runShowsNone(t, format) })
+	}
+}
+
+func runShowsNone(t *testing.T, format string) {
+	t.Helper()
 	echo := func(call apidouble.Call) *apidouble.Reply { // a proxy that quotes what it was sent
 		return &apidouble.Reply{Status: http.StatusForbidden, Body: "denied: Authorization: " + call.Header.Get("Authorization") + " at /x?token=planted-take-token"}
 	}
 	h := onPlatform(t, plantedEnv(), func(api *apidouble.API) {
 		api.On(apidouble.Ping, echo)
 		api.Script(apidouble.Take, *echo(apidouble.Call{Header: http.Header{"Authorization": {planted["RUNPOD_AI_API_KEY"]}}}))
-	}, "--metrics-addr", ":0", "--error-logs", "5", "--log-level", "DEBUG", "--handler", handlerFile(t, leaks))
+	}, "--metrics-addr", ":0", "--error-logs", "5", "--log-level", "DEBUG", "--log-format", format, "--handler", handlerFile(t, leaks))
 	addr := h.addr()
 	h.soon(addr+"/readyz", 200)
 	h.api.Offer(`{"id":"raise","input":{}}`)
@@ -97,6 +108,26 @@ func TestSecrets_RunShowsNone(t *testing.T) {
 	}
 }
 
+// A program that nothing but its signals are passed on to prints as it likes.
+func TestSecrets_SupervisedProgramsShowNone(t *testing.T) {
+	for _, format := range []string{"json", "text"} {
+		t.Run(format, func(t *testing.T) {
+			env := plantedEnv()
+			for name, value := range env {
+				t.Setenv(name, value)
+			}
+			env["RUNPOD_SKIP_FITNESS_CHECKS"] = "true"
+			i := &invocation{env: env}
+			require.Equal(t, exitOK, i.run("run", "--mode", "lb", "--log-format", format, "--", "sh", "-c",
+				`echo "out $RUNPOD_API_KEY"; echo "err http://bob:planted-password@h" >&2; printf %s "$RUNPOD_AI_API_KEY"`))
+			clean(t, "stdout", i.stdout.String())
+			clean(t, "stderr", i.stderr.String())
+			require.Equal(t, "out [REDACTED]\n[REDACTED]", i.stdout.String())
+			require.Contains(t, i.stderr.String(), "err http://[REDACTED]@h\n")
+		})
+	}
+}
+
 func TestSecrets_ServeShowsNone(t *testing.T) {
 	keyFile := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(keyFile, []byte(planted["a key that a file holds"]+"\n"), 0o600))
@@ -107,7 +138,8 @@ func TestSecrets_ServeShowsNone(t *testing.T) {
 	i := &invocation{env: env, signals: make(chan os.Signal, 3)}
 	code := make(chan int, 1)
 	handler := handlerFile(t, `
-import runpod
+import os, runpod
+print("loading with", os.environ["RUNPOD_API_KEY"], "and", os.environ["RUNPOD_AI_API_KEY"])
 def handler(job): raise ValueError("no")
 runpod.serverless.start({"handler": handler})
 `)
@@ -119,6 +151,7 @@ runpod.serverless.start({"handler": handler})
 	require.Equal(t, exitOK, <-code)
 	clean(t, "stdout", i.stdout.String())
 	clean(t, "stderr", i.stderr.String())
+	require.Contains(t, i.stdout.String(), "loading with [REDACTED] and [REDACTED]\n")
 }
 
 func TestSecrets_DoctorShowsNone(t *testing.T) {

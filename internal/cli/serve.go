@@ -27,12 +27,16 @@ const maxWorkers = 256
 const drainsFirst = "the jobs at hand are finished first"
 
 func serveCommand(s *session) *cli.Command {
-	return newCommand("serve", "A local Runpod: the endpoint API, a queue, and a worker that runs your handler.", []string{
+	return s.newCommand("serve", "A local Runpod: the endpoint API, a queue, and a worker that runs your handler.", []string{
 		"serve --handler handler.py",
 		"serve --handler handler.py --test_input '{\"input\": {\"name\": \"Ada\"}}'",
 		"serve -- bash start.sh",
-	}, []flagGroup{
-		{"Your handler", handlerFlags()},
+	}, serveFlags, s.serve)
+}
+
+func serveFlags() []flagGroup {
+	return []flagGroup{
+		{"Your handler", append(handlerFlags(), offloadFlag())},
 		{"One job instead of an endpoint", jobFlags()},
 		{"The endpoint", endpointFlags()},
 		{"Who may call", accessFlags()},
@@ -40,7 +44,7 @@ func serveCommand(s *session) *cli.Command {
 		{"General", generalFlags()},
 		{"Limits of the local Runpod, as hosted unless said otherwise", append(limitFlags(), retriesFlag())},
 		{"Its times", timeFlags()},
-	}, s.serve)
+	}
 }
 
 func endpointFlags() []cli.Flag {
@@ -75,7 +79,7 @@ type serveOptions struct {
 }
 
 func (s *session) serve(c *cli.Context) error {
-	log, err := newLogger(s.Stderr, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
+	log, err := s.logger(c, s.Stderr, s.localLookup, s.lively(c, s.Stderr))
 	if err != nil {
 		return err
 	}

@@ -100,11 +100,16 @@ func parseOrigin(text string) (string, error) {
 	}
 	origin := strings.ToLower(strings.TrimSuffix(text, "/"))
 	u, err := url.Parse(origin)
-	if err != nil || u.Host == "" || origin != u.Scheme+"://"+u.Host {
+	if err != nil || u.Hostname() == "" || origin != u.Scheme+"://"+u.Host || strings.Contains(u.Host, "*") {
 		return "", fmt.Errorf("%q is not an origin such as https://app.example.com", text)
+	}
+	if port := u.Port(); port == "" || port == usualPorts[u.Scheme] { // browsers leave it out
+		origin = strings.TrimSuffix(origin, ":"+port)
 	}
 	return origin, nil
 }
+
+var usualPorts = map[string]string{"http": "80", "https": "443"}
 
 func lower(names []string) []string {
 	for i, name := range names {

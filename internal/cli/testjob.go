@@ -59,7 +59,7 @@ func (s *session) testJob(c *cli.Context, local emulator.Options) error {
 	}
 
 	view := newLiveView(s.Stderr, s.lively(c, s.Stderr))
-	log, err := newLogger(view, s.localLookup, s.secrets, c.String(flagLogLevel), c.String(flagLogFormat), s.lively(c, s.Stderr))
+	log, err := s.logger(c, view, s.localLookup, s.lively(c, s.Stderr))
 	if err != nil {
 		view.Close()
 		return err
@@ -216,9 +216,16 @@ func (s *session) printResult(r testResult, want json.RawMessage) error {
 
 // lively tells whether w is a screen for colours and a spinner.
 func (s *session) lively(c *cli.Context, w io.Writer) bool {
-	noColor, _ := s.Lookup(config.NoColor)
 	kind, _ := s.Lookup("TERM")
-	return isTerminal(w) && !c.Bool(flagNoColor) && noColor == "" && kind != "dumb"
+	return isTerminal(w) && !s.noColor(c) && kind != "dumb"
+}
+
+func (s *session) noColor(c *cli.Context) bool {
+	if c.IsSet(flagNoColor) {
+		return c.Bool(flagNoColor)
+	}
+	word, _ := s.Lookup(config.NoColor)
+	return word != ""
 }
 
 func isTerminal(w io.Writer) bool {

@@ -8,7 +8,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/offload"
 	"runpodctl-worker/internal/ready"
+	"runpodctl-worker/internal/worker"
 )
 
 // Flags of the commands that run a handler.
@@ -27,6 +30,7 @@ const (
 	flagTestOutput  = "test_output"
 	flagMaxResult   = "max-result"
 	flagMaxChunk    = "max-chunk"
+	flagOffload     = "offload-outputs"
 )
 
 const (
@@ -72,6 +76,10 @@ func sizeFlags() []cli.Flag {
 	}
 }
 
+func offloadFlag() cli.Flag {
+	return &cli.BoolFlag{Name: flagOffload, Usage: "the output of a result that is larger than --max-result goes to the S3-compatible storage of $BUCKET_ENDPOINT_URL, and clients get a signed URL of it"}
+}
+
 // workerOptions are the flags above, checked.
 type workerOptions struct {
 	spec                         handlerSpec
@@ -80,8 +88,9 @@ type workerOptions struct {
 	readyTimeout                 time.Duration
 	linger, grace                time.Duration
 	refresh, aggregate, debugger bool
-	maxResult, maxChunk          int // bytes
-	errorLogs                    int // lines of a job that its error carries
+	maxResult, maxChunk          int              // bytes
+	offload                      worker.Offloader // of larger results; nil: they fail
+	errorLogs                    int              // lines of a job that its error carries
 
 	// of run alone
 	noShim, hideKey       bool
@@ -101,7 +110,7 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 		logLevel:     c.String(flagLogLevel),
 		concurrency:  c.Int(flagConcurrency),
 		syncThreads:  c.Int(flagSyncThreads),
-		readyTimeout: initTimeout,
+		readyTimeout: loadingTime(c, initTimeout),
 		linger:       c.Duration(flagLinger),
 		grace:        c.Duration(flagGrace),
 		refresh:      c.Bool(flagRefresh),
@@ -111,9 +120,6 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 	}
 	if o.errorLogs < 0 || o.errorLogs > maxErrorLogs {
 		return o, usagef("--%s %d: want 0 to %d", flagErrorLogs, o.errorLogs, maxErrorLogs)
-	}
-	if c.IsSet(flagReady) {
-		o.readyTimeout = c.Duration(flagReady)
 	}
 	for name, n := range map[string]int{flagConcurrency: o.concurrency, flagSyncThreads: o.syncThreads} {
 		if n < 1 || n > maxConcurrency {
@@ -132,10 +138,25 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 	if o.maxChunk, err = readSize(c, flagMaxChunk); err != nil {
 		return o, err
 	}
+	if c.Bool(flagOffload) {
+		bucket, err := config.BucketFrom(s.Lookup)
+		if err != nil {
+			return o, usagef("--%s: %w", flagOffload, err)
+		}
+		o.offload = offload.New(bucket)
+	}
 	if o.spec, err = findHandler(c.String(flagHandler), s.command, s.Lookup); err != nil {
 		return o, err
 	}
 	return o, o.checkProgram()
+}
+
+// loadingTime is how long a handler may load.
+func loadingTime(c *cli.Context, initTimeout time.Duration) time.Duration {
+	if c.IsSet(flagReady) {
+		return c.Duration(flagReady)
+	}
+	return initTimeout
 }
 
 func readSize(c *cli.Context, name string) (int, error) {

@@ -67,12 +67,12 @@ func WorkerFrom(lookup Lookup) (Worker, error) {
 	}
 	// Without the others a worker can work, so what is wrong with them shows when they are called.
 	for name, template := range map[string]string{GetJob: w.URLs.GetJob, PostOutput: w.URLs.PostOutput} {
-		if err := checkURL(template); err != nil {
+		if _, err := parseURL(template); template != "" && err != nil {
 			return Worker{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if strings.ContainsFunc(w.APIKey, unicode.IsControl) {
-		return Worker{}, fmt.Errorf("%s holds a line break or another control character, which no header can carry", AIAPIKey)
+	if err := checkKey(AIAPIKey, w.APIKey); err != nil {
+		return Worker{}, err
 	}
 	if err := number(lookup, PingInterval, time.Millisecond, &w.PingInterval); err != nil {
 		return Worker{}, err
@@ -83,15 +83,20 @@ func WorkerFrom(lookup Lookup) (Worker, error) {
 	return w, nil
 }
 
-// checkURL refuses a template that no call can be made to. The placeholders are in its path. What it holds may be
+// parseURL refuses what no call can be made to. The placeholders of a template are in its path. What a URL holds may be
 // secret, so the error does not show it.
-func checkURL(template string) error {
-	if template == "" {
-		return nil
-	}
-	u, err := url.Parse(template)
+func parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return errors.New("is no URL: want http:// or https:// and a host")
+		return nil, errors.New("is no URL: want http:// or https:// and a host")
+	}
+	return u, nil
+}
+
+// checkKey refuses a key that cannot be sent.
+func checkKey(name, key string) error {
+	if strings.ContainsFunc(key, unicode.IsControl) {
+		return fmt.Errorf("%s holds a line break or another control character, which no header can carry", name)
 	}
 	return nil
 }

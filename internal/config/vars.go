@@ -35,6 +35,11 @@ const (
 
 	EarlyChecksDone = "RUNPOD_EARLY_FITNESS_CHECKS_DONE"
 
+	BucketEndpoint = "BUCKET_ENDPOINT_URL"
+	BucketKeyID    = "BUCKET_ACCESS_KEY_ID"
+	BucketSecret   = "BUCKET_SECRET_ACCESS_KEY"
+	BucketRegion   = "AWS_DEFAULT_REGION"
+
 	ServeWorkerKey = "RUNPODCTL_WORKER_WORKER_KEY"
 	Probes         = "RUNPODCTL_WORKER_PROBES"
 	XIDFail        = "RUNPODCTL_WORKER_XID_FAIL"
@@ -54,7 +59,7 @@ const (
 // Secrets are the variables whose values nobody may see: in a log, an error or a report.
 var Secrets = []string{
 	AIAPIKey, APIKey, ServeKey, ServeWorkerKey, "RUNPOD_ENDPOINT_SECRET",
-	"BUCKET_ACCESS_KEY_ID", "BUCKET_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+	BucketKeyID, BucketSecret, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
 	"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "CIVITAI_TOKEN",
 }
 
@@ -101,6 +106,10 @@ var Vars = []Var{
 	{XIDIgnore, "", "numbers of Xid errors, with commas, that say nothing against a worker"},
 	{ServeKey, "", "the key that `serve` asks of its clients; a flag would show it to every process"},
 	{ServeWorkerKey, "the key of the clients", "the key that `serve` asks of workers"},
+	{BucketEndpoint, "", "where `--offload-outputs` uploads to: the URL of the storage, with the bucket in its host or path (see docs/delivery.md)"},
+	{BucketKeyID, "", "the id of the key for it"},
+	{BucketSecret, "", "the key itself"},
+	{BucketRegion, "us-east-1", "the region of the storage, where its URL does not say"},
 	{LogFormat, "auto", "auto, json or text; as --log-format, also for a Python handler's log lines"},
 	{CacheDir, "", "directories for `run --cache-dir`, with colons between"},
 	{CacheVolume, "/runpod-volume", "where the network volume is mounted; as `run --cache-volume` and `cache --volume`"},

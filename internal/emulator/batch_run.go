@@ -49,7 +49,7 @@ func (ep *endpoint) startBatch(ctx context.Context, b *batch) error {
 	}
 	for _, r := range b.requests { // fixed by now
 		if _, err := ep.enqueue(context.WithoutCancel(ctx), r.id, r.submission, ep.opts.TTL); err != nil {
-			ep.batches.set(b, batchFailed)
+			ep.batches.fail(b)
 			return err
 		}
 		r.submission = nil

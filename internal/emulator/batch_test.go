@@ -3,6 +3,7 @@ package emulator_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/internal/emulator/store"
 	"runpodctl-worker/internal/protocol"
 )
 
@@ -194,6 +196,34 @@ func TestCancellingADraftEndsItsRequests(t *testing.T) {
 		require.Equal(t, got.RequestTotal, got.RequestCompleted+got.RequestFailed)
 		code, _ := r.call("POST", "/v2/local/batch/"+id+"/finalize", "")
 		require.Equal(t, 400, code)
+	})
+}
+
+// full takes so many jobs, and no more.
+type full struct {
+	*store.Memory
+	room int
+}
+
+func (f *full) Enqueue(ctx context.Context, job store.Job) (store.Job, error) {
+	if f.room--; f.room < 0 {
+		return store.Job{}, errors.New("no room")
+	}
+	return f.Memory.Enqueue(ctx, job)
+}
+
+// A batch that cannot be started whole has FAILED, and what was sent is forgotten.
+func TestABatchThatFailsForgetsItsInputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, emulator.Options{OpenStore: func(string) (store.Store, error) {
+			return &full{store.NewMemory(time.Now), 1}, nil
+		}})
+		id := r.newBatch(3)
+		code, _ := r.call("POST", "/v2/local/batch/"+id+"/finalize", "")
+		require.Equal(t, 500, code)
+		require.Equal(t, "FAILED", read[batch](r, "GET", "/batch/"+id, "").Status)
+		require.Zero(t, r.Submissions())
+		require.Equal(t, r.results(id).Requests[0].ID, r.take("w1"), "what has a job is run")
 	})
 }
 

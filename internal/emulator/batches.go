@@ -91,10 +91,14 @@ func (bs *batches) statusOf(b *batch) string {
 	return b.status
 }
 
-func (bs *batches) set(b *batch, status string) {
+// fail ends a batch that could not be started whole. What has no job by now will never have one.
+func (bs *batches) fail(b *batch) {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
-	b.status = status
+	b.status = batchFailed
+	for _, r := range b.requests {
+		r.submission = nil
+	}
 }
 
 // cancel makes a batch CANCELLED, unless it has FAILED. The requests of a draft end with it; over tells

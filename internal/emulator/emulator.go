@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"sync"
 	"time"
 
 	"runpodctl-worker/internal/emulator/fault"
 	"runpodctl-worker/internal/emulator/store"
 	"runpodctl-worker/internal/emulator/webhook"
+	"runpodctl-worker/internal/lazy"
 	"runpodctl-worker/internal/protocol/server"
 )
 
@@ -40,11 +40,22 @@ type endpoint struct {
 	limits  *limiter // nil: none
 	webhook *webhook.Sender
 	batches *batches
-	server  *server.Server // the workers' side
+	server  *server.Server  // the workers' side
+	done    <-chan struct{} // the Emulator's
+}
+
+// closing tells whether a wait may have ended before its time.
+func (ep *endpoint) closing() bool {
+	select {
+	case <-ep.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // The ids that the official clients accept.
-var validID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+var validID = lazy.Regexp(`^[a-zA-Z0-9_-]+$`)
 
 // New makes an Emulator; it starts nothing.
 func New(o Options) (*Emulator, error) {
@@ -54,7 +65,7 @@ func New(o Options) (*Emulator, error) {
 		e.faults.Add(e.opts.Faults)
 	}
 	for _, id := range e.opts.Endpoints {
-		if !validID.MatchString(id) {
+		if !validID().MatchString(id) {
 			return nil, fmt.Errorf("endpoint id %q: only letters, digits, - and _ can be part of it", id)
 		}
 		if e.endpoints[id] != nil {
@@ -66,7 +77,7 @@ func New(o Options) (*Emulator, error) {
 		}
 		ep := &endpoint{
 			id: id, opts: &e.opts, store: st, workers: newWorkers(), stops: newStops(e.opts.Now),
-			webhook: e.webhooks, batches: newBatches(),
+			webhook: e.webhooks, batches: newBatches(), done: e.done,
 		}
 		if e.opts.RateLimits {
 			ep.limits = newLimiter(e.opts.Now)

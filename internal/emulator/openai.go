@@ -84,6 +84,10 @@ func (ep *endpoint) relay(ctx context.Context, id string, a *openaiAnswer) error
 		}
 		if len(chunks) == 0 {
 			ep.abandon(ctx, id)
+			if ep.closing() {
+				a.fail(http.StatusServiceUnavailable, "the server is stopping; the job has not ended")
+				return nil
+			}
 			a.fail(http.StatusGatewayTimeout, "no word from the job for "+ep.opts.OpenAIHold.String())
 			return nil
 		}

@@ -218,6 +218,37 @@ func TestOpenAIStreamIsLive(t *testing.T) {
 	require.JSONEq(t, `{"jobsToStop":["`+job+`"]}`, string(stops))
 }
 
+// Who waits while the server stops is told so at once, in the words that its client knows.
+func TestOpenAICallsEndWithTheServer(t *testing.T) {
+	const said = `{"error":{"message":"the server is stopping; the job has not ended","type":"server_error","param":null,"code":null}}`
+	for name, tt := range map[string]struct{ body, item, want string }{
+		"a document":             {`{}`, "", "503 " + said},
+		"a stream without words": {`{"stream":true}`, "", "503 " + said},
+		"a stream that has some": {`{"stream":true}`, "data: 1\n\n", "200 data: 1\n\ndata: " + said + "\n\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, emulator.Options{})
+				answer := make(chan string, 1)
+				go func() {
+					code, text := r.call("POST", "/openai/v1/completions", tt.body)
+					answer <- fmt.Sprint(code, " ", text)
+				}()
+				synctest.Wait()
+				job := r.take("w1")
+				if tt.item != "" {
+					r.ok("POST", "/v2/local/job-stream/w1/"+job+"?", `{"output":`+quote(tt.item)+`}`)
+				}
+				synctest.Wait()
+				start := time.Now()
+				require.NoError(t, r.Close())
+				require.Equal(t, tt.want, <-answer)
+				require.Zero(t, time.Since(start))
+			})
+		})
+	}
+}
+
 // evicting ends other jobs, which room is made for, between the wait for a job and the read of what it yields.
 type evicting struct {
 	*store.Memory

@@ -74,6 +74,13 @@ func (j *Journal) Crashes() map[string]int {
 	return crashes
 }
 
+// Suspected tells whether a worker died while it ran a job that has had no end since.
+func (j *Journal) Suspected(job string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state.doubts[job] != nil
+}
+
 // Waiting tells how many results are kept now, and how many bytes they have. Those found at the start are among them until
 // they are settled.
 func (j *Journal) Waiting() (results int, size int64) {
@@ -92,9 +99,13 @@ func (j *Journal) Taken(job string) {
 	j.note(job, func(*entry) (record, bool) { return record{kind: kindTaken, job: job}, true })
 }
 
-// Settled notes that nothing is owed for a job any more.
+// Settled notes that nothing is owed for a job any more. It has not taken this worker down, so a mere suspicion is over, too.
 func (j *Journal) Settled(job string) {
 	j.note(job, func(e *entry) (record, bool) { return record{kind: kindSettled, job: job}, e != nil })
+	j.note(job, func(*entry) (record, bool) {
+		d := j.state.doubts[job]
+		return record{kind: kindCrashed, job: job}, d != nil && d.crashes == 0
+	})
 }
 
 // Released notes that the worker has let go of a job. A result that is kept is still owed.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -129,26 +130,47 @@ func TestJournal_AFreshWorkerIsNotAskedForAgain(t *testing.T) {
 // The death of a worker is held against a job that was alone, but only the second time.
 func TestJournal_Suspicion(t *testing.T) {
 	tests := []struct {
-		name  string
-		lives []func(*Journal)
-		want  map[string]int
+		name      string
+		lives     []func(*Journal)
+		want      map[string]int
+		suspected []string
 	}{
-		{"alone once", []func(*Journal){func(j *Journal) { j.Taken("a") }}, map[string]int{}},
-		{"alone twice", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Taken("a") }}, map[string]int{"a": 1}},
+		{"alone once", []func(*Journal){func(j *Journal) { j.Taken("a") }}, map[string]int{}, []string{"a"}},
+		{"alone twice", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Taken("a") }}, map[string]int{"a": 1}, []string{"a"}},
+		{"alone twice, with an end between", []func(*Journal){
+			func(j *Journal) { j.Taken("a") },
+			func(j *Journal) { j.Taken("a"); j.Result("a", output(`1`)); j.Settled("a") },
+			func(j *Journal) { j.Taken("a") },
+		}, map[string]int{}, []string{"a"}},
+		{"alone twice, with a release between", []func(*Journal){
+			func(j *Journal) { j.Taken("a") },
+			func(j *Journal) { j.Taken("a"); j.Released("a") },
+			func(j *Journal) { j.Taken("a") },
+		}, map[string]int{"a": 1}, []string{"a"}},
+		{"once, and then its end", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Settled("a") }}, map[string]int{}, nil},
 		{"alone, with a life between", []func(*Journal){
 			func(j *Journal) { j.Taken("a") },
 			func(j *Journal) { j.Taken("b"); j.Settled("b") },
 			func(j *Journal) { j.Taken("a") },
-		}, map[string]int{"a": 1}},
+		}, map[string]int{"a": 1}, []string{"a"}},
 		{"together twice", []func(*Journal){
 			func(j *Journal) { j.Taken("a"); j.Taken("b") },
 			func(j *Journal) { j.Taken("a"); j.Taken("b") },
-		}, map[string]int{}},
-		{"different ones", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Taken("b") }}, map[string]int{}},
+		}, map[string]int{}, []string{"a", "b"}},
+		{"together, then alone", []func(*Journal){
+			func(j *Journal) { j.Taken("a"); j.Taken("b") },
+			func(j *Journal) { j.Taken("a") },
+		}, map[string]int{}, []string{"a", "b"}},
+		{"together, then alone twice", []func(*Journal){
+			func(j *Journal) { j.Taken("a"); j.Taken("b") },
+			func(j *Journal) { j.Taken("b"); j.Settled("b"); j.Taken("a") },
+			func(j *Journal) { j.Taken("a") },
+		}, map[string]int{"a": 1}, []string{"a"}},
+		{"different ones", []func(*Journal){func(j *Journal) { j.Taken("a") }, func(j *Journal) { j.Taken("b") }}, map[string]int{}, []string{"a", "b"}},
 		{"after a crash of the program", []func(*Journal){
 			func(j *Journal) { j.Taken("a"); j.Crashed("a"); j.Settled("a"); j.Taken("a") },
 			func(j *Journal) { j.Taken("a") },
-		}, map[string]int{"a": 2}},
+		}, map[string]int{"a": 2}, []string{"a"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -158,6 +180,13 @@ func TestJournal_Suspicion(t *testing.T) {
 				j = again(t, j)
 			}
 			require.Equal(t, tt.want, j.Crashes())
+			var suspected []string
+			for _, job := range []string{"a", "b"} {
+				if j.Suspected(job) {
+					suspected = append(suspected, job)
+				}
+			}
+			require.Equal(t, tt.suspected, suspected)
 		})
 	}
 }
@@ -212,6 +241,25 @@ func TestJournal_ManyThatWait(t *testing.T) {
 	require.Len(t, jobs, 2*segmentSize/(maxInline/2))
 }
 
+// A journal with very many records opens, and what counts of it is all there.
+func TestJournal_VeryMany(t *testing.T) {
+	const jobs = 40_000 // and 100 000 records
+	j := open(t, t.TempDir())
+	j.turn = 1 << 40 // no segment is written anew meanwhile, as with a worker that has been owed as much
+	for i := range jobs {
+		job := strconv.Itoa(i)
+		j.Taken(job)
+		j.Result(job, output(job))
+		if i%2 == 0 {
+			j.Settled(job)
+		}
+	}
+	found, results := owed(t, again(t, j))
+	require.Len(t, found, jobs/2)
+	require.Equal(t, "1", found[0])
+	require.Equal(t, output("39999"), results["39999"])
+}
+
 func TestJournal_RoomIsBounded(t *testing.T) {
 	var log lines
 	j := open(t, t.TempDir())
@@ -255,6 +303,18 @@ func TestJournal_ClosedWithNothingLeftItIsGone(t *testing.T) {
 	j.Settled("late")
 	require.NoDirExists(t, j.dir)
 	require.NoError(t, j.Close())
+}
+
+func TestJournal_ClosedAfterASuspicionItIsGone(t *testing.T) {
+	j := open(t, t.TempDir())
+	j.Taken("a")
+	j.Taken("b")
+	j = again(t, j)
+	j.Settled("a")
+	j.Taken("b")
+	j.Settled("b")
+	require.NoError(t, j.Close())
+	require.NoDirExists(t, j.dir)
 }
 
 func TestJournal_ClosedWithSomethingLeftItStays(t *testing.T) {

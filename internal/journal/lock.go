@@ -104,7 +104,8 @@ func sweep(place, own string) {
 
 // removeAbandoned removes a journal unless a process has it.
 func removeAbandoned(dir string) {
-	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	// Where there is no lock, somebody was killed while he removed the rest.
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return
 	}

@@ -2,10 +2,13 @@ package journal
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -93,6 +96,17 @@ func files(t testing.TB, dir string) []string {
 		}
 	}
 	return names
+}
+
+// socketAt leaves a socket that nobody listens at.
+func socketAt(path string) error {
+	short := filepath.Join(os.TempDir(), "s"+strconv.Itoa(os.Getpid())) // a path may be too long for a socket
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
+	if err != nil {
+		return err
+	}
+	listener.SetUnlinkOnClose(false)
+	return errors.Join(listener.Close(), os.Rename(short, path))
 }
 
 // lines collects what is logged.

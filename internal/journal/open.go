@@ -26,7 +26,7 @@ func Open(places []string, worker string, log *slog.Logger) (*Journal, error) {
 }
 
 func openIn(place, worker string, log *slog.Logger) (*Journal, error) {
-	if err := prepare(place); err != nil {
+	if err := answering(place, prepare); err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(place, dirName(worker))

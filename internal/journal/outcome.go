@@ -34,7 +34,7 @@ func outcomeHead(o protocol.Outcome) []byte {
 }
 
 func checksum(head, output []byte) uint32 {
-	return crc32.Update(crc32.Checksum(head, table), table, output)
+	return crc32.Update(crc32.Checksum(head, table()), table(), output)
 }
 
 func decodeOutcome(data []byte) (o protocol.Outcome, err error) {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // Where journals lie, unless somebody says otherwise.
@@ -35,6 +36,24 @@ func Places(stateHome string) []string {
 		}
 	}
 	return places
+}
+
+// answerTime is how long the file system of a place may take to say what it is. That of a server that has gone says nothing, for
+// ever, and whoever asked it cannot be interrupted.
+const answerTime = 2 * time.Second
+
+var errSilent = errors.New("its file system does not answer")
+
+// answering looks at a place with a function that may hang; then that is left alone.
+func answering(place string, look func(string) error) error {
+	answer := make(chan error, 1)
+	go func() { answer <- look(place) }()
+	select {
+	case err := <-answer:
+		return err
+	case <-time.After(answerTime):
+		return fmt.Errorf("%s: %w", place, errSilent)
+	}
 }
 
 // prepare makes a place, if it is local and nobody else can get at it.

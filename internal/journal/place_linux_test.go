@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,17 @@ func TestOpen_APlaceThatCannotBeUsed(t *testing.T) {
 		"a file":            {func(p string) error { return os.WriteFile(p, nil, 0o600) }, "not a directory"},
 		"a link to nowhere": {func(p string) error { return os.Symlink("/nowhere/x", p) }, "file exists"},
 		"open to others":    {func(p string) error { _ = os.Mkdir(p, 0o700); return os.Chmod(p, 0o777) }, "other users can write to it"},
+		"a pipe":            {func(p string) error { return unix.Mkfifo(p, 0o600) }, "not a directory"},
+		"a socket":          {socketAt, "not a directory"},
+		"its own name is a pipe": {func(p string) error {
+			_ = os.Mkdir(p, 0o700)
+			return unix.Mkfifo(filepath.Join(p, dirName(worker)), 0o600)
+		}, "is not a directory of this user"},
+		"the lock is a socket": {func(p string) error {
+			dir := filepath.Join(p, dirName(worker))
+			_ = os.MkdirAll(dir, 0o700)
+			return socketAt(filepath.Join(dir, lockName))
+		}, "no such device"},
 		"its own name is taken": {func(p string) error {
 			_ = os.Mkdir(p, 0o700)
 			return os.WriteFile(filepath.Join(p, dirName(worker)), nil, 0o600)
@@ -70,6 +82,49 @@ func TestOpen_APlaceThatCannotBeUsed(t *testing.T) {
 			require.NoError(t, err, "the next one is taken")
 			require.Equal(t, good, filepath.Dir(j.dir))
 			require.NoError(t, j.Close())
+		})
+	}
+}
+
+// A disk without room for a single byte, and one that cannot be written, are no places for a journal.
+func TestOpen_NoRoom(t *testing.T) {
+	tests := map[string]struct {
+		flags uintptr
+		want  error
+	}{
+		"full":      {0, unix.ENOSPC},
+		"read-only": {unix.MS_RDONLY, unix.EROFS},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			place := t.TempDir()
+			if err := unix.Mount("none", place, "tmpfs", 0, "size=16k,mode=700"); err != nil {
+				t.Skipf("this user cannot mount: %v", err)
+			}
+			t.Cleanup(func() { require.NoError(t, unix.Unmount(place, 0)) })
+			j := open(t, place)
+			j.Result("a", output(`1`))
+			die(t, j)
+			if err := os.WriteFile(filepath.Join(place, "fill"), make([]byte, 16<<10), 0o600); err != nil {
+				require.ErrorIs(t, err, unix.ENOSPC)
+			}
+			require.NoError(t, unix.Mount("none", place, "tmpfs", unix.MS_REMOUNT|tt.flags, "size=16k"))
+			_, err := Open([]string{place}, "w2", slog.New(slog.DiscardHandler))
+			require.ErrorIs(t, err, tt.want)
+			var log lines
+			j, err = Open([]string{place}, worker, log.logger())
+			if tt.flags != 0 {
+				require.ErrorIs(t, err, tt.want)
+				return
+			}
+			require.NoError(t, err, "what is there can be read")
+			jobs, _ := owed(t, j)
+			require.Equal(t, []string{"a"}, jobs)
+			require.Len(t, log.all(), 1)
+			require.NoError(t, os.Remove(filepath.Join(place, "fill")))
+			j.Result("b", output(`2`))
+			jobs, _ = owed(t, again(t, j))
+			require.Equal(t, []string{"a", "b"}, jobs, "there is room again")
 		})
 	}
 }
@@ -114,6 +169,8 @@ func TestOpen_SweepsWhatNobodyAsksFor(t *testing.T) {
 	old := make(dirPrefix+"1"+bootSuffix(), maxAge+time.Hour)
 	otherBoot := make(dirPrefix+"2-other", time.Minute)
 	foreign := make("something", 2*maxAge)
+	halfGone := make(dirPrefix+"4-other", 2*maxAge)
+	require.NoError(t, os.Remove(filepath.Join(halfGone, lockName)))
 	inUse := make(dirPrefix+"3-other", 2*maxAge)
 	lock, err := os.Open(filepath.Join(inUse, lockName))
 	require.NoError(t, err)
@@ -128,6 +185,7 @@ func TestOpen_SweepsWhatNobodyAsksFor(t *testing.T) {
 	require.NoDirExists(t, old)
 	require.NoDirExists(t, otherBoot)
 	require.NoDirExists(t, tooMany)
+	require.NoDirExists(t, halfGone)
 	require.DirExists(t, foreign)
 	require.DirExists(t, inUse)
 	entries, err := os.ReadDir(place)
@@ -151,6 +209,21 @@ func TestHold_AFileThatIsGone(t *testing.T) {
 func TestLocal(t *testing.T) {
 	require.NoError(t, local(t.TempDir()))
 	require.Error(t, local("/nowhere"))
+}
+
+// A file system that never answers costs a moment, not the start.
+func TestAnswering(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		defer close(gone)
+		began := time.Now()
+		err := answering("/mnt/gone", func(string) error { <-gone; return nil })
+		require.ErrorIs(t, err, errSilent)
+		require.ErrorContains(t, err, "/mnt/gone")
+		require.Equal(t, answerTime, time.Since(began))
+		require.NoError(t, answering("/", func(string) error { return nil }))
+		require.ErrorIs(t, answering("/", func(string) error { return errRemote }), errRemote)
+	})
 }
 
 func TestJudge(t *testing.T) {

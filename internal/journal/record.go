@@ -26,8 +26,9 @@ const (
 	kindInline         // a result: the outcome follows
 	kindFile           // a result: number, size and checksum of its file follow
 	kindSettled        // nothing is owed for the job
-	kindCrashed        // how often the job took the program down follows
+	kindCrashed        // how often the job took the program down follows; 0: nothing speaks against it any more
 	kindSuspected      // the job had a worker to itself that died
+	kindBeside         // the job ran beside others in a worker that died
 )
 
 // A torn segment ends inside a record, as a write does that was interrupted. Anything else that is wrong is damage.
@@ -36,7 +37,8 @@ var (
 	errDamage = errors.New("is damaged")
 )
 
-var table = crc32.MakeTable(crc32.Castagnoli)
+// table is made when it is first asked for: that takes longer than the start of a program that has no journal.
+func table() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 type record struct {
 	kind   byte
@@ -64,7 +66,7 @@ func begin(buf []byte, kind byte, job string) []byte {
 func seal(buf []byte) []byte {
 	body := buf[frameSize:]
 	binary.LittleEndian.PutUint32(buf, uint32(len(body)))
-	binary.LittleEndian.PutUint32(buf[4:], crc32.Checksum(body, table))
+	binary.LittleEndian.PutUint32(buf[4:], crc32.Checksum(body, table()))
 	return buf
 }
 
@@ -100,7 +102,7 @@ func scan(segment []byte, visit func(record)) (good int, err error) {
 			return good, errTorn
 		}
 		body := rest[frameSize : frameSize+int(size)]
-		if crc32.Checksum(body, table) != binary.LittleEndian.Uint32(rest[4:]) {
+		if crc32.Checksum(body, table()) != binary.LittleEndian.Uint32(rest[4:]) {
 			return good, errDamage
 		}
 		r, ok := decode(body, int64(good+frameSize))
@@ -122,9 +124,9 @@ func decode(body []byte, offset int64) (r record, ok bool) {
 	in := reader{rest: body[1:]}
 	r.job = string(in.take(in.uvarint()))
 	switch r.kind {
-	case kindTaken, kindSettled, kindSuspected:
+	case kindTaken, kindSettled, kindSuspected, kindBeside:
 	case kindInline:
-		r.result = result{at: offset + int64(len(body)-len(in.rest)), size: int64(len(in.rest)), sum: crc32.Checksum(in.rest, table)}
+		r.result = result{at: offset + int64(len(body)-len(in.rest)), size: int64(len(in.rest)), sum: crc32.Checksum(in.rest, table())}
 		in.rest = nil
 	case kindFile:
 		r.result = result{file: in.uvarint(), size: int64(in.uvarint())}

@@ -78,6 +78,9 @@ func (j *Journal) snapshot() []byte {
 		if d.suspected {
 			content = append(content, encode(buf, record{kind: kindSuspected, job: job})...)
 		}
+		if d.beside {
+			content = append(content, encode(buf, record{kind: kindBeside, job: job})...)
+		}
 		if d.crashes > 0 {
 			content = append(content, encode(buf, record{kind: kindCrashed, job: job, count: d.crashes})...)
 		}

@@ -26,7 +26,8 @@ type entry struct {
 type doubt struct {
 	since     uint64
 	crashes   uint64 // of the program, when the job had it to itself
-	suspected bool   // of the end of a worker
+	suspected bool   // of the end of a worker, which it had to itself
+	beside    bool   // it ran beside others when a worker ended
 }
 
 func newState() *state {
@@ -47,9 +48,15 @@ func (s *state) apply(r record) (obsolete uint64) {
 	case kindSettled:
 		obsolete = s.forget(r.job)
 	case kindCrashed:
-		s.doubt(r.job).crashes = r.count
+		if r.count == 0 {
+			delete(s.doubts, r.job)
+		} else {
+			s.doubt(r.job).crashes = r.count
+		}
 	case kindSuspected:
 		s.doubt(r.job).suspected = true
+	case kindBeside:
+		s.doubt(r.job).beside = true
 	}
 	return obsolete
 }
@@ -78,16 +85,22 @@ func (s *state) doubt(job string) *doubt {
 
 // bury decides about the jobs that ran when the process before this one ended. They are forgotten: the platform gives them to
 // somebody else. One that had the worker to itself may have been its end; but anybody may have killed it, so the first time
-// only a suspicion is left.
+// only a suspicion is left. Of several nobody knows which one it was: each has to show it alone.
 func (s *state) bury() {
-	if running := s.forgetRunning(); len(running) == 1 {
+	running := s.forgetRunning()
+	if len(running) == 1 {
 		s.blame(running[0])
+		return
+	}
+	for _, job := range running {
+		s.clock++
+		s.doubt(job).beside = true
 	}
 }
 
 func (s *state) forgetRunning() (running []string) {
-	for job, e := range s.jobs {
-		if e.result == nil {
+	for _, job := range s.ordered() {
+		if s.jobs[job].result == nil {
 			running = append(running, job)
 			s.forget(job)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // step is one thing that happens to a journal, and what is owed after it.
@@ -119,6 +120,8 @@ func TestTorn_SomethingElseInItsPlace(t *testing.T) {
 		"garbage":               func(s string) error { return os.WriteFile(s, []byte("{\"jobs\": []}\n"), 0o600) },
 		"another version":       func(s string) error { return flip(s, int64(len(magic)-1), 3) },
 		"a folder":              func(s string) error { _ = os.Remove(s); return os.MkdirAll(filepath.Join(s, "x"), 0o700) },
+		"a pipe":                func(s string) error { _ = os.Remove(s); return unix.Mkfifo(s, 0o600) },
+		"a socket":              func(s string) error { _ = os.Remove(s); return socketAt(s) },
 		"a link":                func(s string) error { _ = os.Remove(s); return os.Symlink("/dev/zero", s) },
 		"enormous":              func(s string) error { return os.Truncate(s, maxSegment+1) },
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/protocol"
@@ -100,6 +101,26 @@ func TestMetrics_LeaveOutWhatTheyDoNotKnow(t *testing.T) {
 	_, text := look(t, New(o), "/metrics")
 	require.NotContains(t, text, "journal_")
 	require.NotContains(t, text, "heartbeat_age")
+}
+
+func TestMetrics_AreWhatPrometheusReads(t *testing.T) {
+	m := New(of(&State{Phase: "ready", Slots: 1}))
+	m.Took(1, 100*time.Second, nil)
+	const id = "a \"check\" \\ of\nmine, {ü}"
+	m.Checked(Check{ID: id, Result: "pass"})
+	families := read(t, m)
+
+	check := families["runpodctl_worker_check_result"]
+	require.Equal(t, dto.MetricType_GAUGE, check.GetType())
+	require.Equal(t, id, check.GetMetric()[0].GetLabel()[0].GetValue())
+	require.Equal(t, dto.MetricType_COUNTER, families["runpodctl_worker_jobs_total"].GetType())
+	require.Len(t, families["runpodctl_worker_jobs_total"].GetMetric(), len(outcomes))
+	take := families["runpodctl_worker_take_seconds"]
+	require.Equal(t, dto.MetricType_HISTOGRAM, take.GetType())
+	buckets := take.GetMetric()[0].GetHistogram().GetBucket()
+	require.Len(t, buckets, len(callBounds)+1, "and +Inf")
+	require.Zero(t, buckets[len(callBounds)-1].GetCumulativeCount())
+	require.EqualValues(t, 1, buckets[len(callBounds)].GetCumulativeCount())
 }
 
 func TestHealthz_IsAboutTheHeartbeatsLoop(t *testing.T) {

@@ -13,19 +13,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/net/netutil"
 )
 
 // Bounds of what a caller can take of the worker.
 const (
-	readTime   = 5 * time.Second
-	writeTime  = 10 * time.Second
-	idleTime   = 2 * time.Minute // longer than the usual time between two scrapes
-	maxConns   = 32
-	maxHeader  = 16 << 10
-	maxScrapes = 4
-	closeTime  = time.Second
+	readTime  = 5 * time.Second
+	writeTime = 10 * time.Second
+	idleTime  = 2 * time.Minute // longer than the usual time between two scrapes
+	maxConns  = 32
+	maxHeader = 16 << 10
+	closeTime = time.Second
 )
 
 // loopback is the host of an address that names none: what is shown is for this machine, unless somebody says otherwise.
@@ -102,9 +100,7 @@ func (s *Server) Close() {
 // have its own name lead here.
 func (m *Metrics) Handler(profiles, local bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: maxScrapes, Timeout: writeTime / 2,
-	}))
+	mux.HandleFunc("GET /metrics", m.servePage)
 	mux.HandleFunc("GET /healthz", probe(m.alive))
 	mux.HandleFunc("GET /readyz", probe(m.prepared))
 	mux.HandleFunc("GET /status.json", m.serveDocument)

@@ -13,3 +13,7 @@ const (
 	MaxPingIDs     = 65535            // the job_id parameter of a ping
 	MaxReason      = 256              // the reason of an unhealthy ping, in characters
 )
+
+// MaxError is the longest error text, in bytes, that a worker posts. The platform would take more, but whoever reads a
+// job's status reads all of it.
+const MaxError = 64 << 10

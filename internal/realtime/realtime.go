@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -127,8 +128,13 @@ func (w *worker) run(fetch context.Context, abandon context.CancelCauseFunc, lis
 	var loops sync.WaitGroup
 	defer loops.Wait()
 	defer endBackground()
+	broken := make(chan error, 2)
 	if w.cfg.Heartbeat != nil {
-		loops.Go(func() { w.cfg.Heartbeat(background, w.ids) })
+		loops.Go(func() {
+			if err := w.shield(func() { w.cfg.Heartbeat(background, w.ids) }); err != nil {
+				broken <- err
+			}
+		})
 	}
 	if r, ok := w.handler.(Resizer); ok {
 		loops.Go(func() { w.slots.follow(background, r.Resized()) })
@@ -138,15 +144,13 @@ func (w *worker) run(fetch context.Context, abandon context.CancelCauseFunc, lis
 		Handler: w.routes(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
 		ErrorLog: slog.NewLogLogger(w.cfg.Log.Handler(), slog.LevelWarn),
 	}
-	broken := make(chan error, 1)
-	loops.Go(func() { broken <- server.Serve(listener) })
+	loops.Go(func() { broken <- fmt.Errorf("serve realtime requests: %w", server.Serve(listener)) })
 	var err error
 	select {
 	case <-fetch.Done():
 	case <-w.handler.Exited():
 		err = exitError(w.handler.Err())
 	case err = <-broken:
-		err = fmt.Errorf("serve realtime requests: %w", err)
 	}
 	if left := w.drain(); len(left) > 0 {
 		abandon(errAbandoned)
@@ -159,6 +163,18 @@ func (w *worker) run(fetch context.Context, abandon context.CancelCauseFunc, lis
 		_ = server.Close() // of connections whose other side does not read
 	}
 	return err
+}
+
+// shield has a mistake of the worker itself end it in its own way, with a line in its log.
+func (w *worker) shield(f func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			w.cfg.Log.Error("A mistake in this program; the worker ends.", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			err = fmt.Errorf("a mistake in this program: %v", p)
+		}
+	}()
+	f()
+	return nil
 }
 
 var errExited = errors.New("the handler's program ended")

@@ -452,3 +452,15 @@ func TestStart(t *testing.T) {
 	}
 	require.Empty(t, log.String())
 }
+
+func TestHeartbeatThatGoesWrongEndsTheWorker(t *testing.T) {
+	f := newFake(0)
+	r := serve(t, realtime.Config{Heartbeat: func(context.Context, func() []string) { panic("out of order") }}, f)
+	select {
+	case err := <-r.done:
+		require.ErrorContains(t, err, "a mistake in this program: out of order")
+	case <-time.After(time.Minute):
+		require.Fail(t, "the worker goes on")
+	}
+	require.True(t, f.stopped)
+}

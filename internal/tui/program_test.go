@@ -13,12 +13,18 @@ import (
 	"runpodctl-worker/internal/checks"
 )
 
-const programEnv = "TUI_TEST_PROGRAM"
+const (
+	programEnv = "TUI_TEST_PROGRAM"
+	deafEnv    = "TUI_TEST_DEAF" // to SIGHUP, as below nohup
+)
 
 // program is a small doctor. Its checks are those of one name.
 func program(name string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	if os.Getenv(deafEnv) != "" {
+		signal.Ignore(syscall.SIGHUP)
+	}
 	o := Options{
 		Document: Document{Title: "test doctor", Version: "0.0.0", Host: []checks.Fact{{Name: "os", Value: "Linux"}}},
 		Steps:    programs[name](), Runner: checks.NewRunner(checks.Options{SideBySide: 4}),

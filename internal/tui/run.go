@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
@@ -25,7 +27,7 @@ type Options struct {
 	Watch    time.Duration        // not 0: everything runs again so long after the end of a run
 	SaveDir  string               // where reports are saved; empty: the working directory
 	Color    bool
-	In       io.Reader // the terminal
+	In       *os.File  // the terminal
 	Out      io.Writer // the terminal
 }
 
@@ -42,8 +44,10 @@ func Run(ctx context.Context, o Options) (checks.Report, error) {
 			o.Runner.Run(ctx, steps, func(e checks.Event) { program.Send(eventMsg{e}) })
 		})
 	}
+	var gone atomic.Bool
+	lose := func() { gone.Store(true); cancel() }
 	s := newScreen(o, begin, cancel)
-	program = tea.NewProgram(s, tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithAltScreen(),
+	program = tea.NewProgram(s, tea.WithInput(keyboard{o.In, lose}), tea.WithOutput(o.Out), tea.WithAltScreen(),
 		tea.WithoutSignalHandler()) // signals end the context
 	stop := context.AfterFunc(ctx, func() { program.Send(stopMsg{}) })
 	_, err := program.Run()
@@ -52,6 +56,9 @@ func Run(ctx context.Context, o Options) (checks.Report, error) {
 	runs.Wait() // the runner leaves behind what does not come back
 
 	d := s.document()
+	if gone.Load() { // whatever else has failed, failed for that
+		return d.Report, ErrInterrupted
+	}
 	if err != nil {
 		return d.Report, fmt.Errorf("the screen failed: %w", err)
 	}
@@ -62,4 +69,19 @@ func Run(ctx context.Context, o Options) (checks.Report, error) {
 		return d.Report, ErrInterrupted
 	}
 	return d.Report, nil
+}
+
+// keyboard is the terminal's side that is read. A terminal that has gone is told by nothing else where SIGHUP is ignored, as
+// nohup has it, and bubbletea takes the end of its input for silence.
+type keyboard struct {
+	*os.File
+	gone func()
+}
+
+func (k keyboard) Read(b []byte) (int, error) {
+	n, err := k.File.Read(b)
+	if err != nil {
+		k.gone()
+	}
+	return n, err
 }

@@ -94,6 +94,22 @@ func TestRun_Ends(t *testing.T) {
 	}
 }
 
+// Below nohup nothing but the terminal itself tells that it has gone.
+func TestRun_EndsWithoutItsTerminal(t *testing.T) {
+	for name, tt := range map[string]struct{ program, await string }{
+		"after a good run":    {"fit", "1 passed"},
+		"while a check hangs": {"hangs", "1 of 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := startProgram(t, tt.program, deafEnv+"=1")
+			x.await(0, tt.await)
+			x.leave()
+			x.wait()
+			require.Equal(t, 130, x.cmd.ProcessState.ExitCode())
+		})
+	}
+}
+
 func TestRun_TellsHowItWasLeft(t *testing.T) {
 	for name, tt := range map[string]struct {
 		hangs bool

@@ -127,6 +127,16 @@ func (x *terminal) resize(cols, rows uint16) {
 // end waits for the program's end and returns its exit code and all that it wrote.
 func (x *terminal) end() (int, string) {
 	x.t.Helper()
+	x.wait()
+	_, err := x.tty.WriteString(lastLine) // what was written before it has come by then
+	require.NoError(x.t, err)
+	x.await(0, lastLine)
+	out, _ := x.output()
+	return x.cmd.ProcessState.ExitCode(), out
+}
+
+func (x *terminal) wait() {
+	x.t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- x.cmd.Wait() }()
 	select {
@@ -136,11 +146,13 @@ func (x *terminal) end() (int, string) {
 		<-ended
 		require.Fail(x.t, "the program does not end")
 	}
-	_, err := x.tty.WriteString(lastLine) // what was written before it has come by then
-	require.NoError(x.t, err)
-	x.await(0, lastLine)
-	out, _ := x.output()
-	return x.cmd.ProcessState.ExitCode(), out
+}
+
+// leave closes our end, as a terminal's window that is closed.
+func (x *terminal) leave() {
+	x.t.Helper()
+	require.NoError(x.t, x.pty.Close())
+	_, _ = x.tty.WriteString("read on") // where our reader waits, it lets go of what is closed only now
 }
 
 const lastLine = "<end of output>"

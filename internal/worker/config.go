@@ -34,6 +34,7 @@ type Config struct {
 	MaxCrashes   int           // a job that took the program down this often is not run again (1, negative for no limit)
 	MaxRestarts  int           // so many ends of the program in a row, with no job done in between, end the worker (3)
 	MaxResult    int           // bytes of the largest result that is sent (protocol.MaxResult)
+	Offload      Offloader     // nil: a larger result fails its job
 	MaxChunk     int           // bytes of the largest post of a stream (protocol.MaxChunk)
 	StreamBatch  bool          // items of a stream that are text and come at about the same time go out as one
 	Refresh      bool          // every job asks for a fresh worker

@@ -5,6 +5,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 
 	"runpodctl-worker/internal/protocol"
@@ -65,15 +66,25 @@ type Journal interface {
 	Recall(job string) (protocol.Outcome, error)
 	// Crashes counts for each job how often it took down what ran it.
 	Crashes() map[string]int
+	// Suspected tells whether a job was run when a worker died, and has had no end since.
+	Suspected(job string) bool
 
-	// A job is taken, it has a result, which is not changed any more, and it is settled: the platform has accepted the result, or wants
-	// none. A job that is released is not run any more; its result, if it has one, is still owed.
+	// A job is run from now on, it has a result, whose bytes are not changed any more, and it is settled: the platform has accepted the
+	// result, or wants none. A second result takes the place of the first. A job that is released is not run any more; its result, if it
+	// has one, is still owed.
 	Taken(job string)
 	Result(job string, outcome protocol.Outcome)
 	Settled(job string)
 	Released(job string)
 	// Crashed notes that a job that had the program to itself took it down.
 	Crashed(job string)
+}
+
+// Offloader is a place for outputs that are too large for the platform.
+type Offloader interface {
+	// Offload stores the output of a job, and returns the small one that tells clients where it is. It has a patience of its
+	// own with a place that fails. After the end of a process it may be called again for what it has stored already.
+	Offload(ctx context.Context, job string, output io.ReaderAt, size int64) (json.RawMessage, error)
 }
 
 // Renewer is a Platform with connections that may have died while the worker was frozen.

@@ -6,7 +6,7 @@ func (w *Worker) launch(t *task) {
 	select {
 	case w.next <- t:
 	default:
-		w.tasks.Go(func() { w.runEach(t) })
+		w.task(func() { w.runEach(t) })
 	}
 }
 

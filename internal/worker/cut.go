@@ -22,7 +22,7 @@ func (t *task) limitTime() (release func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(t.handling)
-	t.w.tasks.Go(func() {
+	t.w.task(func() {
 		if t.w.clock.sleep(ctx, limit) {
 			t.timeOut(limit)
 		}
@@ -39,7 +39,7 @@ func (t *task) timeOut(limit time.Duration) {
 	t.interrupt(err)
 	outcome := protocol.Outcome{Error: err.Error()}
 	t.refreshAfter(outcome)
-	t.w.tasks.Go(func() { t.end(outcome) })
+	t.w.task(func() { t.end(outcome) })
 	t.w.awaitReturn(t.w.background, t)
 }
 
@@ -57,7 +57,7 @@ func (w *Worker) letGo() {
 	w.endWork(errReleased)
 	for _, t := range w.ledger.held() {
 		if t.claimEnd() {
-			w.tasks.Go(func() { t.end(protocol.Outcome{Error: errReleased.Error()}) })
+			w.task(func() { t.end(protocol.Outcome{Error: errReleased.Error()}) })
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (t *task) letGo(outcome protocol.Outcome) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), farewellTime)
 	defer cancel()
-	outcome, body := t.fit(outcome, false)
+	outcome, body := t.fit(ctx, outcome, false)
 	switch err := t.w.platform.Done(ctx, t.job.ID, body, outcome.Stream); {
 	case err != nil:
 		t.log(slog.LevelError, "The last word about the job could not be posted.", slog.Any("error", err))

@@ -32,7 +32,7 @@ var (
 // deliver posts the result until the platform has accepted it or does not want it.
 func (t *task) deliver(outcome protocol.Outcome) verdict {
 	stopPod := t.w.refreshing() && t.w.ledger.awaitLast(t.ctx, t)
-	outcome, body := t.fit(outcome, stopPod)
+	outcome, body := t.fit(t.ctx, outcome, stopPod)
 	decided, err := t.postResult(body, outcome.Stream)
 	if decided == shrink {
 		t.log(slog.LevelError, "The platform refused the result; the job fails.", slog.Int("bytes", len(body)), slog.Any("error", err))
@@ -53,18 +53,6 @@ func (t *task) deliver(outcome protocol.Outcome) verdict {
 		t.log(slog.LevelError, "Failed to return job results.", slog.Any("error", err))
 	}
 	return decided
-}
-
-// fit returns the outcome with its body, or, if that is larger than what may be sent, a small one that says so.
-func (t *task) fit(outcome protocol.Outcome, stopPod bool) (protocol.Outcome, []byte) {
-	body, limit := outcome.Body(stopPod), t.w.cfg.MaxResult
-	if len(body) <= limit {
-		return outcome, body
-	}
-	t.log(slog.LevelError, "The result is too large; the job fails.", slog.Int("bytes", len(body)), slog.Int("limit", limit))
-	outcome = shrunk(outcome, fmt.Sprintf("the result is too large: %d bytes, the limit is %d", len(body), limit))
-	t.failed = true
-	return outcome, outcome.Body(stopPod)
 }
 
 // shrunk is what takes the place of a result that cannot be sent. A job that had failed by itself keeps the gist of that.

@@ -72,6 +72,7 @@ func (r *rig) kill(d *disk) {
 	d.freeze()
 	r.abort()
 	<-r.ended
+	synctest.Wait() // or the platform hands what comes next to the take that was open
 	cfg := r.worker.cfg
 	cfg.Journal = d.journal()
 	r.handler = newFakeHandler(r.handler.handle)
@@ -252,6 +253,48 @@ func TestJournal_AWorkerThatDiesOfAJob(t *testing.T) {
 		offer(r, "j-1h")
 		require.Contains(r, r.results(time.Minute, 1)[0].Body, crasherText)
 		require.Zero(r, r.handler.started("j-1h"))
+	})
+}
+
+// JP-12: of several jobs that were in a worker that died, each is run by itself in the next, so that the guilty one is found and
+// the others do not die of it.
+func TestJournal_SuspectsAreRunAlone(t *testing.T) {
+	var inside, crowded atomic.Int64
+	handle := func(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+		if inside.Add(1) > 1 {
+			crowded.Add(1)
+		}
+		defer inside.Add(-1)
+		return lasting(ctx, job, sink)
+	}
+	onDisk(t, Config{Concurrency: 4}, handle, func(r *rig, d *disk) {
+		offerRest := func() { // as the platform does with jobs that have no end
+			jobs := []string{"good-1s", "kill-1h", "fine-2s"}
+			for _, c := range r.api.Accepted(apidouble.Done) {
+				jobs = slices.DeleteFunc(jobs, func(job string) bool { return job == c.Job })
+			}
+			offer(r, jobs...)
+		}
+		offerRest()
+		r.start()
+		r.await(time.Minute, "the start of all", func() bool { return inside.Load() == 3 })
+		crowded.Store(0)
+		for range 2 { // the worker dies of it when it is alone, too: the first time, that is a suspicion
+			r.kill(d)
+			offerRest()
+			r.start()
+			r.await(time.Minute, "the start of the killer", func() bool { return r.handler.started("kill-1h") == 1 })
+		}
+		r.kill(d)
+		offerRest()
+		r.start()
+		for _, c := range r.results(time.Minute, 3) {
+			require.Equal(r, c.Job == "kill-1h", strings.Contains(c.Body, crasherText), c.Body)
+		}
+		require.Zero(r, crowded.Load())
+		offer(r, "a-1s", "b-1s")
+		r.results(time.Minute, 5)
+		require.EqualValues(r, 1, crowded.Load(), "whoever is not suspected runs beside others")
 	})
 }
 

@@ -33,10 +33,10 @@ func (w *Worker) settleLate() {
 		return
 	}
 	w.log.Info("Results that the process before this one could not deliver are posted now.", slog.Int("results", len(late)))
-	w.tasks.Go(func() {
+	w.task(func() {
 		for _, t := range late {
 			if w.ledger.awaitTurn(w.work, t) {
-				w.tasks.Go(t.endLate)
+				w.task(t.endLate)
 			} else {
 				t.decided = time.Now()
 				t.release()
@@ -76,10 +76,10 @@ func (l *ledger) addLate(t *task, size int64) {
 
 // owe notes the size of a result that waits to be delivered.
 func (l *ledger) owe(t *task, size int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t.owed = int64(size)
-	l.owed += t.owed
+	l.update(func() {
+		l.owed += int64(size) - t.owed
+		t.owed = int64(size)
+	})
 }
 
 // overfull tells whether too much waits to be delivered. The lock is held.

@@ -89,6 +89,10 @@ func (o *outbound) Progress(value json.RawMessage) {
 		}
 		return
 	}
+	if size, limit := len(value)+chunkFrame, o.t.w.cfg.MaxResult; size > limit {
+		o.t.log(slog.LevelWarn, "Progress is left out, since it is too large.", slog.Int("bytes", size), slog.Int("limit", limit))
+		return
+	}
 	o.start()
 	o.progress = bytes.Clone(value)
 	o.moved.Broadcast()
@@ -125,7 +129,7 @@ func (o *outbound) start() {
 		defer o.mu.Unlock()
 		o.moved.Broadcast()
 	})
-	o.t.w.tasks.Go(o.post)
+	o.t.w.task(o.post)
 }
 
 // finish waits until what the handler reported is posted; the result may follow then. Progress that is still

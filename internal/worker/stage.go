@@ -48,6 +48,9 @@ func (l *ledger) present() *life {
 	return l.stage.life
 }
 
+// isolate has a job run alone, before those that wait to go in.
+func (l *ledger) isolate(t *task) { l.update(func() { l.stage.rerun = append(l.stage.rerun, t) }) }
+
 // enter waits for a program that the job can go into. It returns nil when the job is not to run any more, or
 // there will be none.
 func (l *ledger) enter(t *task) *life {

@@ -2,9 +2,9 @@ package worker
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
+	"runpodctl-worker/internal/lazy"
 	"runpodctl-worker/internal/protocol"
 )
 
@@ -21,7 +21,7 @@ var (
 	// Who says so: PyTorch, onnxruntime, Triton, TensorRT, the driver's own calls.
 	stickySpeakers = `CUDA error|CUDA failure \d+|Triton Error \[CUDA\]|Cuda Runtime|\bcu[A-Z]\w+ failed`
 
-	stickyError = regexp.MustCompile(`\b(?:` + stickyNames + `)\b|(?:` + stickySpeakers + `)\s?[:(] ?(` + stickyWords + `)`)
+	stickyError = lazy.Regexp(`\b(?:` + stickyNames + `)\b|(?:` + stickySpeakers + `)\s?[:(] ?(` + stickyWords + `)`)
 )
 
 // How much of an error is read, and how often a line of it is looked at again.
@@ -46,7 +46,7 @@ func sticky(failure string) string {
 		failure = head(failure)
 	}
 	for line := range strings.Lines(failure) {
-		for _, at := range stickyError.FindAllStringSubmatchIndex(line, maxMentions) {
+		for _, at := range stickyError().FindAllStringSubmatchIndex(line, maxMentions) {
 			if quoted(line[:at[0]]) {
 				continue
 			}

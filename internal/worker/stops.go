@@ -27,7 +27,7 @@ func (w *Worker) watchStops(ctx context.Context) {
 		for _, id := range ids {
 			if t := w.ledger.find(id); t != nil { // any other is a job that has ended, or never was here
 				t.log(slog.LevelInfo, "The platform stops the job.")
-				w.loops.Go(t.stop)
+				w.loop(t.stop)
 			}
 		}
 		if ctx.Err() != nil {

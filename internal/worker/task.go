@@ -80,12 +80,16 @@ func (t *task) handle() (protocol.Outcome, error) {
 	if t.w.crashers.barred(t.job.ID, t.w.cfg.MaxCrashes) {
 		return protocol.Outcome{Error: crasherText}, nil
 	}
-	t.w.cfg.Journal.Taken(t.job.ID)
+	if t.w.cfg.Journal.Suspected(t.job.ID) {
+		t.log(slog.LevelWarn, "A worker died while it ran this job, which is run by itself now.")
+		t.w.ledger.isolate(t)
+	}
 	for {
 		life := t.w.ledger.enter(t)
 		if life == nil {
 			return protocol.Outcome{}, cmp.Or(context.Cause(t.handling), errNoProgram)
 		}
+		t.w.cfg.Journal.Taken(t.job.ID)
 		t.log(slog.LevelInfo, "Started.")
 		outcome, err := t.attempt(life)
 		how := cameBack(outcome, err)
@@ -134,7 +138,9 @@ func (t *task) end(outcome protocol.Outcome) {
 		if outcome.Error != "" {
 			t.log(slog.LevelWarn, jobFailed, slog.String("error", brief(outcome.Error)))
 		}
-		t.keep(outcome)
+		if !t.late { // such a one has outlived a process already
+			t.keep(outcome)
+		}
 		decided = t.deliver(outcome)
 	}
 	switch cause := context.Cause(t.ctx); {
@@ -158,9 +164,6 @@ func (t *task) end(outcome protocol.Outcome) {
 
 // keep sees to it that the result outlives this process, before it is posted.
 func (t *task) keep(outcome protocol.Outcome) {
-	if t.late {
-		return // it has outlived one already
-	}
 	t.w.ledger.owe(t, len(outcome.Output)+len(outcome.Error))
 	t.w.cfg.Journal.Result(t.job.ID, outcome)
 }

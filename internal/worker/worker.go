@@ -71,10 +71,10 @@ func (w *Worker) Run(fetch, work context.Context) (Reason, error) {
 	defer endBackground()
 
 	w.clock.start()
-	w.loops.Go(func() { w.watchFreezes(w.background) })
+	w.loop(func() { w.watchFreezes(w.background) })
 	w.settleLate()
 	if w.cfg.PingEarly {
-		w.loops.Go(func() { w.heartbeat(w.background, w.ledger.ids) })
+		w.loop(func() { w.heartbeat(w.background, w.ledger.ids) })
 	}
 	life, err := w.begin(w.fetching, true)
 	if err != nil {
@@ -87,12 +87,12 @@ func (w *Worker) Run(fetch, work context.Context) (Reason, error) {
 		return NotStarted, err
 	}
 	if !w.cfg.PingEarly {
-		w.loops.Go(func() { w.heartbeat(w.background, w.ledger.ids) })
+		w.loop(func() { w.heartbeat(w.background, w.ledger.ids) })
 	}
-	w.loops.Go(func() { w.watchStops(w.background) })
-	w.loops.Go(func() { w.supervise(w.background, life) })
+	w.loop(func() { w.watchStops(w.background) })
+	w.loop(func() { w.supervise(w.background, life) })
 
-	w.fetchAll()
+	w.shield(w.fetchAll)
 	w.drain()
 	endBackground()
 	w.loops.Wait()
@@ -124,6 +124,8 @@ func (w *Worker) end() (Reason, error) {
 		reason = Refreshed
 	case errors.Is(cause, errExited):
 		reason = HandlerExited
+		errs = append(errs, cause)
+	case errors.Is(cause, errMistake):
 		errs = append(errs, cause)
 	}
 	if life := w.ledger.present(); life != nil {

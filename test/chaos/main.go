@@ -1,5 +1,6 @@
 // Command chaos runs many jobs through the built worker and the built local Runpod, while a tenth of the worker's calls
-// goes wrong, and prints what became of them. It fails if a job was lost, or has two ends.
+// goes wrong, and prints what became of them; then it does the same while the worker, or its program, is killed again and
+// again. It fails if a job was lost, or has two ends.
 //
 //	go run ./test/chaos -bin bin/runpodctl-worker
 package main
@@ -7,10 +8,9 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 )
 
@@ -18,101 +18,61 @@ const (
 	workerID     = "w1"
 	pingInterval = "500" // milliseconds
 	lease        = "2s"  // silence about a job for so long gives it to the next who asks
-	retries      = "5"
-	patience     = time.Minute // for what has to start or end
+	patience     = time.Minute
 )
 
+// options are what both trials are told.
+type options struct {
+	bin         string
+	handler     string
+	jobs, kills int
+	concurrency int
+	seed        uint64
+	limit       time.Duration
+	out         io.Writer
+}
+
 func main() {
-	if err := run(); err != nil {
+	o := options{out: os.Stdout}
+	flag.StringVar(&o.bin, "bin", "bin/runpodctl-worker", "the binary to try")
+	flag.StringVar(&o.handler, "handler", "test/handlers/chaos.py", "what runs the jobs")
+	flag.IntVar(&o.jobs, "jobs", 10_000, "how many jobs while calls go wrong; 0 leaves that out")
+	flag.IntVar(&o.kills, "kills", 100, "how many kills; 0 leaves that out")
+	flag.IntVar(&o.concurrency, "concurrency", 64, "jobs at a time")
+	flag.Uint64Var(&o.seed, "seed", 20260101, "of what goes wrong")
+	flag.DurationVar(&o.limit, "limit", 30*time.Minute, "when to give up")
+	flag.Parse()
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 		os.Exit(1)
 	}
 }
 
-func run() error {
-	bin := flag.String("bin", "bin/runpodctl-worker", "the binary to try")
-	jobs := flag.Int("jobs", 10_000, "how many jobs")
-	concurrency := flag.Int("concurrency", 64, "jobs at a time")
-	seed := flag.Uint64("seed", 20260101, "of what goes wrong")
-	limit := flag.Duration("limit", 30*time.Minute, "when to give up")
-	flag.Parse()
-	path, err := filepath.Abs(*bin)
-	if err != nil {
-		return err
+func run(o options) error {
+	if o.jobs > 0 {
+		if err := within(o, calls); err != nil {
+			return err
+		}
+	}
+	if o.kills > 0 {
+		return within(o, kills)
+	}
+	return nil
+}
+
+// within makes a trial in a directory of its own, which stays if the trial fails: the logs are there.
+func within(o options, trial func(o options, dir string) error) (err error) {
+	for _, path := range []*string{&o.bin, &o.handler} {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return err
+		}
 	}
 	dir, err := os.MkdirTemp("", "runpodctl-worker-chaos-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-
-	platform, err := startPlatform(path, dir, *seed)
-	if err != nil {
-		return err
+	if err := trial(o, dir); err != nil {
+		return fmt.Errorf("%w (the logs are in %s)", err, dir)
 	}
-	defer platform.stop()
-	ends, err := listen()
-	if err != nil {
-		return err
-	}
-	defer ends.close()
-	began := time.Now()
-	ids, err := platform.submit(*jobs, ends.url)
-	if err != nil {
-		return err
-	}
-	worker, err := platform.startWorker(path, dir, *concurrency)
-	if err != nil {
-		return err
-	}
-	defer worker.stop()
-	if err := platform.awaitEnds(*jobs, *limit, worker); err != nil {
-		return err
-	}
-	took := time.Since(began)
-	code, err := worker.drain()
-	if err != nil {
-		return err
-	}
-	report, err := platform.examine(ids, ends)
-	if err != nil {
-		return err
-	}
-	report.took, report.exit = took, code
-	report.write(os.Stdout)
-	return report.verdict()
-}
-
-// startWorker starts the worker with a Python handler, which gives back what it gets.
-func (p *platform) startWorker(bin, dir string, concurrency int) (*process, error) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		return nil, err
-	}
-	handler, err := filepath.Abs("test/handlers/echo_async.py")
-	if err != nil {
-		return nil, err
-	}
-	at := func(call, ids string) string { return p.url + "/v2/local/" + call + "/" + ids + "?gpu=none" }
-	env := []string{
-		"RUNPOD_WEBHOOK_GET_JOB=" + at("job-take", "$ID"),
-		"RUNPOD_WEBHOOK_POST_OUTPUT=" + at("job-done", "$RUNPOD_POD_ID/$ID"),
-		"RUNPOD_WEBHOOK_POST_STREAM=" + at("job-stream", "$RUNPOD_POD_ID/$ID"),
-		"RUNPOD_WEBHOOK_PING=" + at("ping", "$RUNPOD_POD_ID"),
-		"RUNPOD_PING_INTERVAL=" + pingInterval, "RUNPOD_POD_ID=" + workerID, "RUNPOD_AI_API_KEY=key",
-		"RUNPOD_SKIP_FITNESS_CHECKS=true",
-	}
-	return start(dir, env, bin, "run", "--log-level", "warn", "--concurrency", fmt.Sprint(concurrency), "--handler", handler)
-}
-
-// drain asks the worker to end, and returns its exit code.
-func (p *process) drain() (int, error) {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return 0, fmt.Errorf("the worker has ended already: %w: %s", err, p.tail())
-	}
-	select {
-	case <-p.gone:
-		return p.cmd.ProcessState.ExitCode(), nil
-	case <-time.After(patience):
-		return 0, fmt.Errorf("the worker does not end: %s", p.tail())
-	}
+	return os.RemoveAll(dir)
 }

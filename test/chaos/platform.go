@@ -33,17 +33,17 @@ type platform struct {
 	client *http.Client
 }
 
-func startPlatform(bin, dir string, seed uint64) (*platform, error) {
+func startPlatform(o options, dir, retries string) (*platform, error) {
 	var rules []string
 	for _, f := range faults {
 		rules = append(rules, fmt.Sprintf(`{"worker":%q,"probability":%.4f,%s}`, workerID, 0.1/float64(len(faults)), f.rule))
 	}
 	file := filepath.Join(dir, "faults.json")
-	plan := fmt.Sprintf(`{"seed":%d,"rules":[%s]}`, seed, strings.Join(rules, ","))
+	plan := fmt.Sprintf(`{"seed":%d,"rules":[%s]}`, o.seed, strings.Join(rules, ","))
 	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := start(dir, nil, bin, "serve", "--no-worker", "--port", "0", "--log-level", "warn",
+	p, err := start(dir, nil, o.bin, "serve", "--no-worker", "--port", "0", "--log-level", "warn",
 		"--lease", lease, "--max-retries", retries, "--sweep-interval", "250ms", "--faults", file)
 	if err != nil {
 		return nil, err
@@ -92,33 +92,44 @@ func each(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-func (p *platform) submit(jobs int, webhook string) ([]string, error) {
-	ids := make([]string, jobs)
-	return ids, each(jobs, func(i int) error {
-		var job struct{ ID string }
-		err := p.call(http.MethodPost, "/v2/local/run", fmt.Sprintf(`{"input":{"n":%d},"webhook":%q}`, i, webhook), &job)
-		ids[i] = job.ID
+func (p *platform) submit(todo []work, webhook string) ([]job, error) {
+	jobs := make([]job, len(todo))
+	return jobs, each(len(todo), func(i int) error {
+		request, err := json.Marshal(map[string]any{"input": todo[i], "webhook": webhook})
+		if err != nil {
+			return err
+		}
+		var answer struct{ ID string }
+		err = p.call(http.MethodPost, "/v2/local/run", string(request), &answer)
+		jobs[i] = job{work: todo[i], id: answer.ID}
 		return err
 	})
 }
 
-// awaitEnds waits until the platform says that every job has ended.
-func (p *platform) awaitEnds(jobs int, limit time.Duration, worker *process) error {
-	var health struct {
-		Jobs struct{ Completed, Failed, InProgress, InQueue int }
-	}
-	for end := time.Now().Add(limit); health.Jobs.Completed+health.Jobs.Failed < jobs; {
-		select {
-		case <-worker.gone:
-			return fmt.Errorf("the worker has ended: %s", worker.tail())
-		case <-time.After(time.Second):
+// health is what the platform counts. Ends that it accepted, it counts for each.
+type health struct {
+	Jobs struct{ Completed, Failed, InProgress, InQueue int }
+}
+
+func (p *platform) health() (h health, err error) {
+	err = p.call(http.MethodGet, "/v2/local/health", "", &h)
+	return h, err
+}
+
+// awaitEnds waits until the platform says that every job has ended. ensure looks after the worker meanwhile.
+func (p *platform) awaitEnds(o options, jobs int, ensure func() error) error {
+	for end := time.Now().Add(o.limit); ; time.Sleep(time.Second) {
+		h, err := p.health()
+		switch {
+		case err != nil:
+			return err
+		case h.Jobs.InProgress+h.Jobs.InQueue == 0 && h.Jobs.Completed+h.Jobs.Failed >= jobs:
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("after %s there are jobs without an end: %+v", o.limit, h.Jobs)
 		}
-		if err := p.call(http.MethodGet, "/v2/local/health", "", &health); err != nil {
+		if err := ensure(); err != nil {
 			return err
 		}
-		if time.Now().After(end) {
-			return fmt.Errorf("after %s there are jobs without an end: %+v", limit, health.Jobs)
-		}
 	}
-	return nil
 }

@@ -38,6 +38,16 @@ func start(dir string, env []string, args ...string) (*process, error) {
 	return p, nil
 }
 
+// alive returns an error once the process has ended.
+func (p *process) alive() error {
+	select {
+	case <-p.gone:
+		return fmt.Errorf("%s has ended: %s", p.cmd, p.tail())
+	default:
+		return nil
+	}
+}
+
 // stop kills the process and all below it.
 func (p *process) stop() {
 	proctree.Kill(p.cmd.Process.Pid)

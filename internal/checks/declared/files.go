@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"syscall"
 
 	"go.yaml.in/yaml/v3"
 
@@ -68,14 +69,17 @@ func (f file) look() error {
 		return fmt.Errorf("%.1f MB, want at least %.1f", float64(info.Size())/mb, f.MinSizeMB)
 	case f.Writable && info.IsDir():
 		return cause(writableFolder(f.Path))
+	case f.Writable && !info.Mode().IsRegular():
+		return errors.New("neither a file nor a folder; only these are tried for writable")
 	case f.Writable:
 		return cause(writableFile(f.Path))
 	}
 	return nil
 }
 
+// writableFile does not wait, whatever has taken the place of the file meanwhile.
 func writableFile(path string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}

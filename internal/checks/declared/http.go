@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"runpodctl-worker/internal/checks"
-	"runpodctl-worker/internal/checks/lazy"
 	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/lazy"
 )
 
 // httpCall is a GET whose answer must have one of the statuses; none named: 200 to 299. A redirect is an answer, too: the

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,11 +22,16 @@ func TestFiles(t *testing.T) {
 	require.NoError(t, os.WriteFile(model, make([]byte, 3<<20), 0o644))
 	running, err := os.Executable() // root cannot write to it either
 	require.NoError(t, err)
+	pipe := filepath.Join(t.TempDir(), "pipe") // nobody reads it, so whoever opens it waits
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	for _, tt := range []struct {
 		name, body string
 		problem    string // empty: passes
 	}{
 		{"there", model, ""},
+		{"a pipe", pipe, ""},
+		{"a pipe is not tried", "{path: " + pipe + ", writable: true}", "pipe: neither a file nor a folder"},
+		{"a device is not tried", "{path: /dev/null, writable: true}", "/dev/null: neither a file nor a folder"},
 		{"a folder", dir, ""},
 		{"not there", filepath.Join(dir, "gone"), "gone: not there"},
 		{"below a file", filepath.Join(model, "x"), "x: not a directory"},

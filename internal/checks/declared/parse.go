@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"runpodctl-worker/internal/checks"
-	"runpodctl-worker/internal/checks/lazy"
+	"runpodctl-worker/internal/lazy"
 )
 
 // parse makes checks of the text of a file. Its error begins with the place: ":7: what is wrong".

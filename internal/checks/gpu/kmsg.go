@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"runpodctl-worker/internal/checks/lazy"
+	"runpodctl-worker/internal/lazy"
 )
 
 // xidAge is how old an entry of the kernel's log may be to count: what happened before is not held against a worker

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"runpodctl-worker/internal/checks/lazy"
+	"runpodctl-worker/internal/lazy"
 )
 
 // presence is what shows from outside that a GPU should be here, without asking a driver.

@@ -6,7 +6,7 @@ import (
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/wire"
-	"runpodctl-worker/internal/checks/lazy"
+	"runpodctl-worker/internal/lazy"
 )
 
 var (

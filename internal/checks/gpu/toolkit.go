@@ -8,7 +8,7 @@ import (
 	"regexp"
 
 	"runpodctl-worker/internal/checks"
-	"runpodctl-worker/internal/checks/lazy"
+	"runpodctl-worker/internal/lazy"
 )
 
 // toolkit is the CUDA that an image was built for. It says nothing about the driver.

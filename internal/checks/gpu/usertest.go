@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"runpodctl-worker/internal/checks"
-	"runpodctl-worker/internal/checks/lazy"
+	"runpodctl-worker/internal/lazy"
 )
 
 // userReport is what a gpu_test program of the user's own printed.

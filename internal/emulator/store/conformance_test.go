@@ -25,6 +25,7 @@ func conform(t *testing.T, open func(t *testing.T, now func() time.Time) store.S
 		"a take gives up":                          takeGivesUp,
 		"untaken jobs go to the front":             untake,
 		"untake leaves what moved on alone":        untakeLate,
+		"untake gives the job back to its holder":  untakeHeld,
 		"a job ends once":                          endsOnce,
 		"many want to end one job":                 endRace,
 		"only the holder ends a job":               holderEnds,
@@ -224,6 +225,23 @@ func untakeLate(t *testing.T, b *bench) {
 	require.NoError(t, b.Untake(b.ctx, "v", []string{"b"}))
 	require.Equal(t, protocol.Completed, b.get(t, "a").Status)
 	require.Equal(t, protocol.InProgress, b.get(t, "b").Status)
+}
+
+// A worker that is silent for a while still has the job. That it is handed out again, to the same worker or another, on a
+// connection that breaks, must not cost the worker its result.
+func untakeHeld(t *testing.T, b *bench) {
+	for _, taker := range []string{"w", "v"} {
+		b.add(t, taker)
+		b.take(t, "w", 1)
+		started := b.get(t, taker).Started
+		b.pass(lease)
+		require.Len(t, b.sweep(t), 1)
+		require.Equal(t, []string{taker}, b.take(t, taker, 1))
+		require.NoError(t, b.Untake(b.ctx, taker, []string{taker}))
+		require.Equal(t, started, b.get(t, taker).Started)
+		_, err := b.Finish(b.ctx, taker, "w", ok(`1`))
+		require.NoError(t, err)
+	}
 }
 
 func endsOnce(t *testing.T, b *bench) {

@@ -40,6 +40,7 @@ type record struct {
 	dies     time.Time // when its ttl is over
 	lease    time.Duration
 	leaseEnd time.Time
+	before   attempt           // what the last take found
 	chunks   []json.RawMessage // not drained yet
 	waiters  []*waiter
 	in       *line // queue, ended or none
@@ -49,6 +50,12 @@ type record struct {
 	deadline time.Time
 	index    int // in the heap of deadlines
 	gone     bool
+}
+
+// attempt is one handing out of a job.
+type attempt struct {
+	worker  string
+	started time.Time
 }
 
 // NewMemory is an empty store that reads the time from now.

@@ -63,6 +63,7 @@ func (m *Memory) takeNow(t Take) []Job {
 			continue // it stays in line: the next sweep ends it, unless it is given a new ttl
 		}
 		m.leave(r)
+		r.before = attempt{r.Worker, r.Started}
 		r.Status, r.Worker, r.Started = protocol.InProgress, t.Worker, now
 		r.lease, r.leaseEnd = t.Lease, now.Add(t.Lease)
 		m.running++
@@ -100,7 +101,7 @@ func (m *Memory) Untake(_ context.Context, worker string, ids []string) error {
 			continue // it has ended meanwhile, or a sweep was faster
 		}
 		m.toFront(r)
-		r.Worker, r.Started = "", time.Time{}
+		r.Worker, r.Started = r.before.worker, r.before.started
 	}
 	m.dispatch()
 	return nil

@@ -106,7 +106,8 @@ type Store interface {
 	// Take starts up to t.Max jobs, oldest first, for a worker. It waits for the first of them; when
 	// the wait or ctx ends without one, it returns none. A caller that cannot pass jobs on must Untake them.
 	Take(ctx context.Context, t Take) ([]Job, error)
-	// Untake puts jobs that never reached the worker back to the front of the queue, in their order.
+	// Untake puts jobs that never reached the worker back to the front of the queue, in their order. Each is as it was before
+	// that take: a worker that had it earlier may still deliver its result.
 	Untake(ctx context.Context, worker string, ids []string) error
 	// Renew extends the leases of a worker's jobs. It returns those of the ids that the worker
 	// should no longer work on: deleted, ended, or with another worker.

@@ -3,6 +3,7 @@ package program
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 )
 
 // accept takes connections until the listener is closed.
@@ -14,10 +15,19 @@ func (p *Program) accept() {
 		}
 		if conn := newConn(c); p.enlist(conn) {
 			p.accepts.Go(func() {
+				defer p.strike(conn)
+				defer p.survive()
 				p.greet(conn)
-				p.strike(conn)
 			})
 		}
+	}
+}
+
+// survive has a mistake in what reads the program's words cost this program, not the worker.
+func (p *Program) survive() {
+	if fault := recover(); fault != nil {
+		p.log.Error("A mistake in this program; the handler's program is ended.", "panic", fault, "stack", string(debug.Stack()))
+		p.fail(fmt.Errorf("its words could not be understood: %v", fault))
 	}
 }
 

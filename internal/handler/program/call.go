@@ -49,7 +49,7 @@ func (p *Program) Handle(ctx context.Context, job protocol.Job, sink protocol.Si
 		handle = p.handleThroughGateway
 	}
 	out, err := handle(ctx, job, sink)
-	out.Error = p.opts.Secrets.String(out.Error)
+	out.Error = protocol.ShortError(p.opts.Secrets.String(out.Error))
 	return out, err
 }
 

@@ -193,3 +193,22 @@ func TestEndsBeforeStart(t *testing.T) {
 		})
 	}
 }
+
+// oops is a sink that goes wrong.
+type oops struct{ sink }
+
+func (*oops) Progress(json.RawMessage) { panic("out of order") }
+
+// A mistake in what takes the program's words costs the program, not the worker.
+func TestMistakeInTheReader(t *testing.T) {
+	c := startFile(t, write(t, `
+import runpod, time
+def handler(job):
+    runpod.serverless.progress_update(job, 1)
+    time.sleep(3600)
+runpod.serverless.start({"handler": handler})
+`))
+	_, err := c.Handle(t.Context(), protocol.Job{ID: "j", Raw: json.RawMessage(`{"id":"j","input":1}`)}, &oops{})
+	require.ErrorContains(t, err, "because its words could not be understood: out of order")
+	<-c.Exited()
+}

@@ -82,7 +82,7 @@ func (p *Program) reason() error {
 	}
 	tail := p.proc.Tail()
 	for i, line := range tail {
-		tail[i] = p.opts.Secrets.String(message(line))
+		tail[i] = p.opts.Secrets.CutString(message(line)) // proc keeps the beginning of a line
 	}
 	missed := func(line string) bool { return strings.HasSuffix(line, "No module named 'runpod'") }
 	return &ExitError{

@@ -35,28 +35,43 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.lines.Write(b)
 }
 
-// flush passes on what came last, unless somebody still waits to write.
-func (o *output) flush() {
+// Flush passes on what came last, unless somebody still waits to write.
+func (o *output) Flush() {
 	if o.mu.TryLock() {
 		defer o.mu.Unlock()
 		o.lines.Flush()
 	}
 }
 
+// stream is where one of the program's streams goes.
+type stream interface {
+	io.Writer
+	Flush()
+}
+
 // outputs are the two streams of the program.
 func (p *Program) outputs() (stdout, stderr io.Writer) {
-	if p.opts.Line == nil {
-		return p.opts.Stdout, p.opts.Stderr
+	return p.output(p.opts.Stdout), p.output(p.opts.Stderr)
+}
+
+func (p *Program) output(to io.Writer) io.Writer {
+	if to == nil {
+		return nil
 	}
-	return p.inLines(p.opts.Stdout), p.inLines(p.opts.Stderr)
+	var s stream
+	if p.opts.Line == nil {
+		s = p.opts.Secrets.Writer(to)
+	} else {
+		s = p.inLines(to)
+	}
+	p.streams = append(p.streams, s)
+	return s
 }
 
 func (p *Program) inLines(to io.Writer) *output {
 	lines := proc.NewLines(longestLine, func(text []byte, cut int) { p.opts.Line(to, p.inside.only(), text, cut) })
 	lines.Every = progressTime
-	o := &output{lines: lines}
-	p.streams = append(p.streams, o)
-	return o
+	return &output{lines: lines}
 }
 
 // inside are the jobs that the program has.

@@ -25,8 +25,8 @@ type Options struct {
 	Env            []string // nil: the environment of this process
 	Dir            string   // empty: the working directory of this process
 	Stdout, Stderr io.Writer
-	Line           Line            // nil: what the program prints goes to Stdout and Stderr as it comes
-	Secrets        *redact.Secrets // are taken out of errors
+	Line           Line            // nil: what the program prints goes to Stdout and Stderr as it comes, but for Secrets
+	Secrets        *redact.Secrets // are taken out of errors and of what the program prints
 	Log            *slog.Logger    // nil: slog.Default()
 	WorkerID       string          // RUNPOD_POD_ID of the program; empty: as in Env
 	SyncThreads    int             // calls of a sync handler at a time; below 2: one, on the main thread
@@ -48,7 +48,7 @@ type Program struct {
 	gateway  *gateway.Gateway // nil where the environment names no platform
 	listener net.Listener
 	proc     *proc.Process
-	streams  []*output // of proc, where it is read by lines
+	streams  []stream // of proc
 	inside   inside
 	accepts  sync.WaitGroup // the listener and every connection
 	reading  sync.WaitGroup // the readers of the two connections of the program that serves

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,8 +38,22 @@ func sweep(base string) {
 	entries, _ := os.ReadDir(base) // a directory of others may not be for us to read
 	for _, entry := range entries {
 		if dir := filepath.Join(base, entry.Name()); strings.HasPrefix(entry.Name(), dirPrefix) && leftOver(dir) {
-			_ = os.RemoveAll(dir)
+			removeDir(dir)
 		}
+	}
+}
+
+// removeDir removes the directory of a program, the lock last: should this process be killed meanwhile, the next one knows by it
+// that the rest is to be removed.
+func removeDir(dir string) {
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		if entry.Name() != lockName {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+		}
+	}
+	if err == nil {
+		_ = os.RemoveAll(dir)
 	}
 }
 
@@ -52,6 +67,7 @@ func leftOver(dir string) bool {
 	}
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {
+		_ = os.Remove(dir) // which fails unless it is empty: its process was killed before it had the lock
 		return false
 	}
 	defer func() { _ = file.Close() }()

@@ -26,6 +26,11 @@ func TestSweep(t *testing.T) {
 			require.NoError(t, os.Remove(filepath.Join(dir, lockName)))
 			touch(t, dir, time.Now().Add(-time.Hour))
 		}, true},
+		{"its process was killed before it had the lock", func(t *testing.T, dir string) {
+			require.NoError(t, os.RemoveAll(dir))
+			require.NoError(t, os.Mkdir(dir, 0o700))
+			touch(t, dir, time.Now().Add(-time.Hour))
+		}, false},
 		{"its lock is a link", func(t *testing.T, dir string) {
 			lock := filepath.Join(dir, lockName)
 			require.NoError(t, os.Rename(lock, lock+"2"))

@@ -117,7 +117,7 @@ func (d *doors) remove() {
 	if d == nil {
 		return
 	}
-	_ = os.RemoveAll(d.dir) // at worst a few files stay in a temporary directory
+	removeDir(d.dir)
 	_ = d.held.Close()
 }
 

@@ -24,7 +24,7 @@ func (p *Program) watch() {
 	}
 	p.drain()
 	for _, o := range p.streams {
-		o.flush()
+		o.Flush()
 	}
 	if p.gateway != nil {
 		p.gateway.Close()

@@ -44,6 +44,7 @@ type Client struct {
 	urls      protocol.Templates
 	worker    string
 	headers   http.Header // of every call
+	posts     http.Header // of a post
 	calls     *http.Transport
 	heartbeat *http.Transport
 	pingLimit time.Duration
@@ -63,6 +64,10 @@ func New(cfg Config) *Client {
 	if cfg.UserAgent != "" {
 		headers.Set("User-Agent", cfg.UserAgent)
 	}
+	posts := headers.Clone()
+	// The body is JSON; the platform is used to this type for it, and to a header named charset.
+	posts.Set("Content-Type", "application/x-www-form-urlencoded")
+	posts["charset"] = []string{"utf-8"}
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	}
@@ -71,6 +76,7 @@ func New(cfg Config) *Client {
 		urls:    cfg.URLs,
 		worker:  cfg.WorkerID,
 		headers: headers,
+		posts:   posts,
 		// A job may run while the result before it is on its way, and two polls are always open.
 		calls: newTransport(max(2*cfg.Concurrency+2, minIdleConns), open.dialContext),
 		// Heartbeats share no connection with anything that could keep them waiting.

@@ -82,17 +82,15 @@ func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
 	if err != nil {
 		return nil, transportError(r.call, err)
 	}
-	if r.method != http.MethodPost {
-		req.Header = c.headers // which the transport only reads
-		return req, nil
+	switch { // the transport only reads the headers
+	case r.method != http.MethodPost:
+		req.Header = c.headers
+	case !isToken(r.job):
+		req.Header = c.posts
+	default:
+		req.Header = maps.Clone(c.posts)
+		req.Header["X-Request-Id"] = []string{r.job}
 	}
-	maps.Copy(req.Header, c.headers)
-	if isToken(r.job) {
-		req.Header.Set("X-Request-Id", r.job)
-	}
-	// The body is JSON; the platform is used to this type for it, and to a header named charset.
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header["charset"] = []string{"utf-8"}
 	return req, nil
 }
 

@@ -5,9 +5,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
+
+	"runpodctl-worker/internal/lazy"
 )
 
 // keys are what a program may send as its Authorization. Other users of this machine can reach the port as well.
@@ -16,7 +17,7 @@ type keys struct {
 	stored []string
 }
 
-var storedKey = regexp.MustCompile(`(?m)^\s*api_key\s*=\s*["']([^"'\n]+)["']`)
+var storedKey = lazy.Regexp(`(?m)^\s*api_key\s*=\s*["']([^"'\n]+)["']`)
 
 // readKeys looks into the environment, and where the official SDK looks first for some of its calls.
 func readKeys(lookup func(string) string) keys {
@@ -25,7 +26,7 @@ func readKeys(lookup func(string) string) keys {
 	if err != nil || lookup("HOME") == "" {
 		return k
 	}
-	for _, match := range storedKey.FindAllSubmatch(text, -1) {
+	for _, match := range storedKey().FindAllSubmatch(text, -1) {
 		k.stored = append(k.stored, string(match[1]))
 	}
 	return k

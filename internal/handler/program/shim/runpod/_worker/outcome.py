@@ -9,7 +9,7 @@ from .frames import LENGTH
 
 REFRESH, STREAM, OUTPUT, CANCELLED = 1, 2, 4, 8  # the flags of a DONE frame
 
-_LONGEST = 1 << 20  # characters of a message or a traceback: more helps nobody
+_LONGEST = 64 * 1024  # bytes of an error: more helps nobody
 _NO_TRACE = "(its traceback could not be made)"
 _SHIM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -94,17 +94,28 @@ def of_exception(error, job, flags=0):
 
     info = {
         "error_type": _attempt(lambda: str(type(error)), type.__repr__(type(error))),
-        "error_message": message(error),
+        "error_message": _words(error),
         "error_traceback": _attempt(lambda: _traceback(error), _NO_TRACE),
         "hostname": os.environ.get("RUNPOD_POD_HOSTNAME", "unknown"),
         "worker_id": os.environ.get("RUNPOD_POD_ID", "unknown"),
         "runpod_version": __version__,
     }
     logs = job.logs()  # without the exception itself
-    _attempt(lambda: _log(info, job.id))
     if logs:
         info["logs"] = logs
+    info = _small(info)
+    _attempt(lambda: _log(info, job.id))
     return Outcome(None, dumps(info), flags)
+
+
+def _small(info):
+    """The same, its texts cut until they fit into an error."""
+    limit = _LONGEST
+    while True:
+        small = {key: shorten(text, limit) for key, text in info.items()}
+        if len(dumps(small)) <= _LONGEST:
+            return small
+        limit //= 2
 
 
 # An exception is the program's own code, down to the text of its class. Whatever that raises
@@ -116,7 +127,11 @@ def name(error):
 
 
 def message(error):
-    return _attempt(lambda: shorten(str(error), _LONGEST), "(its text could not be made)")
+    return shorten(_words(error), _LONGEST)
+
+
+def _words(error):
+    return _attempt(lambda: str(error), "(its text could not be made)")
 
 
 def line(error):
@@ -130,13 +145,13 @@ def _traceback(error):
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_SHIM):
         trace = trace.tb_next
     lines = traceback.format_exception(type(error), error, trace or error.__traceback__)
-    return shorten("".join(lines), _LONGEST)
+    return "".join(lines)
 
 
 def _log(info, job_id):
     log = RunPodLogger()
     log.error("Captured Handler Exception", job_id)
-    log.error(dumps(info, indent=4))
+    log.error(dumps({key: text for key, text in info.items() if key != "logs"}, indent=4))
 
 
 def _attempt(make, otherwise=None):

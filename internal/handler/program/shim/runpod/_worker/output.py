@@ -17,14 +17,10 @@ class Taken:
 
     def __init__(self, keep):
         """keep is how many lines of a job its error carries."""
-        self.keep = keep
         self.pairs = []  # (the original, what stands in for it)
         if keep or rp_logger.as_json():
-            self.pairs = [(out, Stream(out)) for out in (sys.stdout, sys.stderr) if out is not None]
+            self.pairs = [(out, Stream(out, keep)) for out in (sys.stdout, sys.stderr) if out is not None]
         _replace(self.pairs)
-
-    def of(self, job):
-        return Printed(job, self.keep) if self.pairs else None
 
     def give_back(self):
         _replace([(new, old) for old, new in self.pairs])
@@ -49,14 +45,14 @@ def _replace(pairs):
 class Stream:
     """Stands in for a stream. What is written outside of any job goes through as it is."""
 
-    def __init__(self, stream):
-        self._stream = stream
+    def __init__(self, stream, keep):
+        self._stream, self._keep = stream, keep
 
     def write(self, text):
-        printed = getattr(rp_logger._job.get(), "printed", None)
-        if printed is None or not isinstance(text, str):
+        job = rp_logger._job.get()
+        if job is None or not isinstance(text, str):
             return self._stream.write(text)
-        printed.write(self._stream, text)
+        (job.printed or _begin(job, self._keep)).write(self._stream, text)
         return len(text)
 
     def writelines(self, lines):
@@ -67,6 +63,11 @@ class Stream:
         if name == "_stream":  # of a copy that is being made
             raise AttributeError(name)
         return getattr(self._stream, name)
+
+
+def _begin(job, keep):
+    """Most jobs print nothing, so what it takes is made with the first text. One step, since threads print side by side."""
+    return vars(job).setdefault("printed", Printed(job, keep))
 
 
 class Printed:

@@ -20,12 +20,13 @@ AGAIN = object()  # in place of a value: the call failed since it was not made i
 class Job:
     """A job between its JOB frame and its DONE frame."""
 
+    printed = None  # what it has printed, where that is taken
+
     def __init__(self, number, raw, window):
         self.number = number
         self.raw = raw
         self.id = None
         self.input = None
-        self.printed = None  # what it prints, where that is taken
         self.closed = False  # its DONE is on the wire: nothing may follow
         self.cancelled = False
         self.cancel_task = None  # set while the job is in the hands of the event loop

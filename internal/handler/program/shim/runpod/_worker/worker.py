@@ -104,7 +104,6 @@ class Worker:
 
     def opened(self, job):
         self.by_id[job.id] = job
-        job.printed = job.printed or self.output.of(job)
 
     def found_async(self):
         if not self.is_async:
