@@ -74,7 +74,9 @@ func meanings(t *testing.T) []meaning {
 		list = append(list, meaning{command, "ready-timeout", []string{"RUNPOD_INIT_TIMEOUT"}, "7", "9s", "0", loading, "7m0s", "9s", "7s", "0s"})
 	}
 	for command, prefix := range map[string]string{"run": "cache-", "cache": ""} {
-		mount := func(s *session, c *cli.Context) (any, error) { return s.setting(c, prefix+"volume", config.CacheVolume), nil }
+		mount := func(s *session, c *cli.Context) (any, error) {
+			return s.setting(c, prefix+"volume", config.CacheVolume), nil
+		}
 		name := func(s *session, c *cli.Context) (any, error) { return s.namespace(c, prefix+"namespace"), nil }
 		list = append(
 			list,
@@ -89,7 +91,11 @@ func meanings(t *testing.T) []meaning {
 	list = append(list, meaning{
 		"run", "cache-dir",
 		[]string{"RUNPODCTL_WORKER_CACHE_DIR"},
-		"/env:/env2", "/file", "/flag", dirs, []string{}, []string{"/file"}, []string{"/env", "/env2"}, []string{"/flag"},
+		"/env:/env2", "/file", "/flag", dirs,
+		[]string{},
+		[]string{"/file"},
+		[]string{"/env", "/env2"},
+		[]string{"/flag"},
 	})
 	for _, command := range []string{"serve", "run"} {
 		list = append(list, meaning{command, "handler", []string{"RUNPOD_HANDLER"}, py + ":a", py + ":b", py + ":c", handler, nil, "b", "a", "c"})
