@@ -27,9 +27,10 @@ type workerHost struct {
 	env            []string // of the handler's program
 	stdout, stderr io.Writer
 	log            *slog.Logger
-	ready          func(protocol.Ready) // called at each start; may be nil
-	fit            *fitness             // nil: no fitness checks
-	journal        worker.Journal       // nil: none
+	ready          func(protocol.Ready)           // called at each start; may be nil
+	fit            *fitness                       // nil: no fitness checks
+	journal        worker.Journal                 // nil: none
+	spool          func() (protocol.Spool, error) // nil: the handler's own
 	secrets        *redact.Secrets
 	printed        *programLog // nil: what the program prints goes through as it is
 	watched        *observed   // nil: nobody looks
@@ -135,6 +136,7 @@ func (h *workerHost) bare() worker.Handler {
 		LogLevel:    h.options.logLevel,
 		NoShim:      h.options.noShim,
 		ErrorLogs:   h.options.errorLogs,
+		Spool:       h.spool,
 		Line:        line,
 		Secrets:     h.secrets,
 	})

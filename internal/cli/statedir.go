@@ -38,7 +38,7 @@ func (h *workerHost) openJournal() (end func()) {
 		h.log.Warn("There is no journal: what this worker owes is lost if it is killed. Give a local directory with --"+flagStateDir+", or none.", slog.Any("error", err))
 		return func() {}
 	}
-	h.journal = j
+	h.journal, h.spool = j, j.Spool
 	h.watched.keeps(j)
 	return func() {
 		if err := j.Close(); err != nil {

@@ -8,7 +8,7 @@ import (
 
 // What a journal costs per job: it is taken, has a result, and is settled.
 func BenchmarkJob(b *testing.B) {
-	for name, size := range map[string]int{"small": 100, "8KB": 8 << 10, "8MB": 8 << 20} {
+	for name, size := range map[string]int{"200B": 200, "8KB": 8 << 10, "8MB": 8 << 20} {
 		b.Run(name, func(b *testing.B) {
 			j := open(b, b.TempDir())
 			outcome := output(`"` + strings.Repeat("x", size) + `"`)

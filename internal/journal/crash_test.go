@@ -3,6 +3,7 @@ package journal
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -46,9 +47,14 @@ func child() {
 	}
 	for job := range j.Owed() {
 		outcome, err := j.Recall(job)
-		if err != nil || string(outcome.Output) != string(outcomeOf(job).Output) {
+		if err != nil {
+			panic(err)
+		}
+		body, err := io.ReadAll(outcome.Body(false).Open())
+		if want := `{"output":` + string(outcomeOf(job).Output) + `}`; err != nil || string(body) != want {
 			panic(fmt.Sprint("not the result of ", job, ": ", err))
 		}
+		outcome.Drop()
 		say("owed", job)
 	}
 	say("open", "-")
@@ -61,8 +67,13 @@ func child() {
 	for i := 0; limit == 0 || i < limit; i++ {
 		job := strconv.FormatUint(rand.Uint64(), 36)
 		j.Taken(job)
+		outcome := outcomeOf(job)
+		if rand.N(2) == 0 {
+			outcome = spooled(j, outcome)
+		}
 		say("result", job)
-		j.Result(job, outcomeOf(job))
+		j.Result(job, outcome)
+		outcome.Drop()
 		say("kept", job)
 		if rand.N(8) > 0 {
 			settle(job)
@@ -71,6 +82,19 @@ func child() {
 	if err := j.Close(); err != nil {
 		panic(err)
 	}
+}
+
+// spooled has an output in a file, if that can be written.
+func spooled(j *Journal, outcome protocol.Outcome) protocol.Outcome {
+	s, err := j.Spool()
+	if err != nil {
+		return outcome
+	}
+	if _, err := s.Write(outcome.Output); err != nil {
+		_ = s.Close()
+		return outcome
+	}
+	return protocol.Outcome{Spool: s, Error: outcome.Error, Stream: outcome.Stream}
 }
 
 // outcomeOf is the result of a job: a few bytes, most of a segment's room, or a file.

@@ -52,13 +52,13 @@ func (j *Journal) Owed() iter.Seq2[string, int64] {
 	}
 }
 
-// Recall reads the result of a job that is owed.
+// Recall reads the result of a job that is owed. A large one stays in its file until the outcome is dropped.
 func (j *Journal) Recall(job string) (protocol.Outcome, error) {
-	data, err := j.read(job)
+	outcome, err := j.read(job)
 	if err != nil {
 		return protocol.Outcome{}, fmt.Errorf("recall the result of a job: %w", err)
 	}
-	return decodeOutcome(data)
+	return outcome, nil
 }
 
 // Crashes counts for each job how often it took the program, or a worker, down.
@@ -129,15 +129,11 @@ func (j *Journal) Crashed(job string) {
 // Result keeps what came of a job.
 func (j *Journal) Result(job string, outcome protocol.Outcome) {
 	head := outcomeHead(outcome)
-	kept := result{size: int64(len(head) + len(outcome.Output)), sum: checksum(head, outcome.Output)}
-	if kept.size <= maxInline {
-		j.noteInline(job, kept, head, outcome.Output)
+	if outcome.Spool == nil && len(head)+len(outcome.Output) <= maxInline {
+		j.noteInline(job, head, outcome.Output)
 		return
 	}
-	var err error
-	if kept.file, err = j.reserve(kept.size); err == nil {
-		err = writeFile(j.payload(kept.file), head, outcome.Output) // without the lock, since it takes a while
-	}
+	kept, err := j.keep(outcome, head) // without the lock, since it takes a while
 	if err != nil {
 		j.complain(err)
 		return

@@ -89,6 +89,16 @@ func TestJournal_ResultsComeBackAsTheyWere(t *testing.T) {
 			j.Result("a", outcome)
 			_, results := owed(t, again(t, j))
 			require.Equal(t, outcome, results["a"])
+			if outcome.Output == nil {
+				return
+			}
+			j = open(t, t.TempDir())
+			inFile := spooled(j, outcome)
+			j.Result("a", inFile)
+			require.Equal(t, outcome, recall(t, j, "a"))
+			require.Equal(t, outcome, whole(t, inFile), "it can still be posted")
+			_, results = owed(t, again(t, j))
+			require.Equal(t, outcome, results["a"])
 		})
 	}
 }
@@ -200,6 +210,41 @@ func TestJournal_DoubtsAreBounded(t *testing.T) {
 	require.Len(t, crashes, maxDoubts)
 	require.NotContains(t, crashes, "4", "the oldest are forgotten")
 	require.Contains(t, crashes, "5")
+}
+
+// A large output that becomes no result goes with whoever has it, with the journal, or at the next start.
+func TestJournal_SpoolsLeaveNothing(t *testing.T) {
+	j := open(t, t.TempDir())
+	closed, settled, left := spooled(j, output(`1`)), spooled(j, output(`2`)), spooled(j, output(`3`))
+	t.Cleanup(left.Drop)
+	require.Len(t, files(t, j.dir), 4)
+	closed.Drop()
+	j.Taken("a")
+	j.Result("a", settled)
+	require.Equal(t, output(`2`), recall(t, j, "a"))
+	j.Settled("a")
+	require.Equal(t, output(`2`), whole(t, settled), "as long as it is open")
+	require.Len(t, files(t, j.dir), 2, "the segment, and what nobody has closed")
+	next := again(t, j)
+	require.Len(t, files(t, next.dir), 1)
+	left = spooled(next, output(`4`))
+	require.NoError(t, next.Close())
+	require.NoDirExists(t, next.dir)
+	next.Result("late", left)
+	require.NoDirExists(t, next.dir)
+	_, err := next.Spool()
+	require.Error(t, err)
+}
+
+// An output that lies in a file of somebody else's is copied.
+func TestJournal_ASpoolFromElsewhere(t *testing.T) {
+	j := open(t, t.TempDir())
+	outcome := spooled(open(t, t.TempDir()), large("x"))
+	outcome.Spool = struct{ protocol.Spool }{outcome.Spool}
+	j.Result("a", outcome)
+	outcome.Drop()
+	_, results := owed(t, again(t, j))
+	require.Equal(t, large("x"), results["a"])
 }
 
 // Whatever is settled leaves nothing behind: segments take turns, files go with their results.

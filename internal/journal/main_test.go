@@ -3,6 +3,7 @@ package journal
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -65,14 +66,33 @@ func owed(t testing.TB, j *Journal) (jobs []string, results map[string]protocol.
 	t.Helper()
 	results = map[string]protocol.Outcome{}
 	for job, size := range j.Owed() {
-		outcome, err := j.Recall(job)
-		require.NoError(t, err)
+		outcome := recall(t, j, job)
 		require.Equal(t, int64(len(outcomeHead(outcome))+len(outcome.Output)), size)
 		jobs = append(jobs, job)
 		results[job] = outcome
 	}
 	require.Len(t, jobs, len(results), "no job is owed twice")
 	return jobs, results
+}
+
+// recall is a result with its output in memory.
+func recall(t testing.TB, j *Journal, job string) protocol.Outcome {
+	t.Helper()
+	outcome, err := j.Recall(job)
+	require.NoError(t, err)
+	return whole(t, outcome)
+}
+
+func whole(t testing.TB, outcome protocol.Outcome) protocol.Outcome {
+	t.Helper()
+	if outcome.Spool == nil {
+		return outcome
+	}
+	output, err := io.ReadAll(io.NewSectionReader(outcome.Spool, 0, outcome.Spool.Size()))
+	require.NoError(t, err)
+	require.NoError(t, outcome.Spool.Close())
+	outcome.Output, outcome.Spool = output, nil
+	return outcome
 }
 
 // segmentOf is the only segment of a journal.

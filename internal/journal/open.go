@@ -73,6 +73,7 @@ func (j *Journal) Close() error {
 	if j.segment == nil {
 		return nil
 	}
+	j.removeDrafts()
 	if len(j.state.jobs)+len(j.state.doubts) == 0 {
 		_ = os.Remove(j.segment.Name())
 		_ = os.Remove(j.lock.Name())

@@ -9,8 +9,9 @@ import (
 	"runpodctl-worker/internal/protocol"
 )
 
-// An outcome is written as its flags, the length of its error, the error, and the output. Whether it asks for a fresh
-// worker is left out: the process that reads it again is one.
+// An outcome is written as its head, which is flags, the length of its error and the error, and the output: in a segment behind the
+// head, in a file of its own before it, since the output is there first. Whether it asks for a fresh worker is left out:
+// the process that reads it again is one.
 const (
 	flagOutput byte = 1 << iota
 	flagStream
@@ -21,7 +22,7 @@ var errOutcome = errors.New("the result that was kept cannot be read")
 // outcomeHead is an outcome without its output, which is written from where it lies.
 func outcomeHead(o protocol.Outcome) []byte {
 	var flags byte
-	if o.Output != nil {
+	if o.Output != nil || o.Spool != nil {
 		flags |= flagOutput
 	}
 	if o.Stream {
@@ -54,16 +55,12 @@ func decodeOutcome(data []byte) (o protocol.Outcome, err error) {
 }
 
 // writeFile writes a new file. If it fails, there is none.
-func writeFile(path string, parts ...[]byte) (err error) {
+func writeFile(path string, content []byte) error {
 	file, err := createFile(path)
 	if err != nil {
 		return err
 	}
-	for _, part := range parts {
-		if err == nil {
-			_, err = file.Write(part)
-		}
-	}
+	_, err = file.Write(content)
 	if err = errors.Join(err, file.Close()); err != nil {
 		_ = os.Remove(path) // the next start tries again
 	}

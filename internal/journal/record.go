@@ -24,7 +24,7 @@ const (
 const (
 	kindTaken     byte = iota + 1
 	kindInline         // a result: the outcome follows
-	kindFile           // a result: number, size and checksum of its file follow
+	kindFile           // a result: number, size, tail and checksum of its file follow
 	kindSettled        // nothing is owed for the job
 	kindCrashed        // how often the job took the program down follows; 0: nothing speaks against it any more
 	kindSuspected      // the job had a worker to itself that died
@@ -51,6 +51,7 @@ type record struct {
 type result struct {
 	file     uint64 // number of its file, 0: in the segment
 	at, size int64
+	tail     int64 // of a file: how much of it is the head of the outcome, which is at its end
 	sum      uint32
 }
 
@@ -77,6 +78,7 @@ func encode(buf []byte, r record) []byte {
 	case kindFile:
 		buf = binary.AppendUvarint(buf, r.result.file)
 		buf = binary.AppendUvarint(buf, uint64(r.result.size))
+		buf = binary.AppendUvarint(buf, uint64(r.result.tail))
 		buf = binary.LittleEndian.AppendUint32(buf, r.result.sum)
 	case kindCrashed:
 		buf = binary.AppendUvarint(buf, r.count)
@@ -129,11 +131,11 @@ func decode(body []byte, offset int64) (r record, ok bool) {
 		r.result = result{at: offset + int64(len(body)-len(in.rest)), size: int64(len(in.rest)), sum: crc32.Checksum(in.rest, table())}
 		in.rest = nil
 	case kindFile:
-		r.result = result{file: in.uvarint(), size: int64(in.uvarint())}
+		r.result = result{file: in.uvarint(), size: int64(in.uvarint()), tail: int64(in.uvarint())}
 		if sum := in.take(4); sum != nil {
 			r.result.sum = binary.LittleEndian.Uint32(sum)
 		}
-		in.bad = in.bad || r.result.file == 0 || r.result.size < 0
+		in.bad = in.bad || r.result.file == 0 || r.result.tail < 0 || r.result.tail > r.result.size
 	case kindCrashed:
 		r.count = in.uvarint()
 	default:

@@ -157,6 +157,16 @@ func (j *Journal) survey() (segments []uint64, others []string, err error) {
 	return segments, others, nil
 }
 
+// removeDrafts clears away the outputs of handlers that have not come back.
+func (j *Journal) removeDrafts() {
+	_, others, _ := j.survey() // what is not found is for the next start
+	for _, path := range others {
+		if strings.HasSuffix(path, draftEnd) {
+			_ = os.Remove(path)
+		}
+	}
+}
+
 // loadSegment reads a segment, and sets it aside where that cannot be done to its end.
 func (j *Journal) loadSegment(path string) error {
 	file, content, err := readSegment(path)

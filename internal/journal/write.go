@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+
+	"runpodctl-worker/internal/protocol"
 )
 
 var (
@@ -27,13 +29,12 @@ func (j *Journal) note(job string, decide func(*entry) (record, bool)) {
 }
 
 // noteInline appends a result that lies in the segment.
-func (j *Journal) noteInline(job string, kept result, parts ...[]byte) {
+func (j *Journal) noteInline(job string, head, output []byte) {
+	kept := result{size: int64(len(head) + len(output)), sum: checksum(head, output)}
 	j.mu.Lock()
 	j.buf = begin(j.buf, kindInline, job)
 	kept.at = int64(len(j.buf)) // in the record: append knows where that begins
-	for _, part := range parts {
-		j.buf = append(j.buf, part...)
-	}
+	j.buf = append(append(j.buf, head...), output...)
 	j.buf = seal(j.buf)
 	obsolete := j.append(record{kind: kindInline, job: job, result: kept})
 	j.mu.Unlock()
@@ -72,15 +73,11 @@ func (j *Journal) append(r record) (obsolete uint64) {
 	return j.state.apply(r)
 }
 
-// reserve finds the number of a file for a result, if there is room for so many bytes.
-func (j *Journal) reserve(size int64) (file uint64, err error) {
+// roomFor tells whether so many bytes may be kept beside those that are.
+func (j *Journal) roomFor(size int64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.state.held+size > maxHeld {
-		return 0, errHeld
-	}
-	j.number++
-	return j.number, nil
+	return j.state.held+size <= maxHeld
 }
 
 // discard removes the file of a result that is not needed any more.
@@ -104,28 +101,28 @@ func (j *Journal) complainLocked(err error) {
 	j.log.Warn("The journal cannot be written. What is not in it is lost if this process is killed.", slog.String("directory", j.dir), slog.Any("error", err))
 }
 
-// read returns the bytes of a result.
-func (j *Journal) read(job string) ([]byte, error) {
+// read returns a result.
+func (j *Journal) read(job string) (protocol.Outcome, error) {
 	j.mu.Lock()
 	e := j.state.jobs[job]
 	if e == nil || e.result == nil || j.segment == nil {
 		j.mu.Unlock()
-		return nil, os.ErrNotExist
+		return protocol.Outcome{}, os.ErrNotExist
 	}
 	kept := *e.result
-	if kept.file == 0 {
-		defer j.mu.Unlock()
-		return readResult(j.segment, kept)
+	if kept.file != 0 {
+		j.mu.Unlock()
+		return j.recall(kept)
 	}
-	j.mu.Unlock()
-	file, err := os.Open(j.payload(kept.file))
+	defer j.mu.Unlock()
+	data, err := readResult(j.segment, kept)
 	if err != nil {
-		return nil, err
+		return protocol.Outcome{}, err
 	}
-	defer func() { _ = file.Close() }()
-	return readResult(file, kept)
+	return decodeOutcome(data)
 }
 
+// readResult returns the bytes of a result that lies in the segment.
 func readResult(file *os.File, kept result) ([]byte, error) {
 	info, err := file.Stat()
 	if err != nil {

@@ -21,7 +21,8 @@ var ErrNoID = errors.New(`job has no "id"`)
 // the handler gets Raw. An object without "input" gets an empty one: the hosted platform
 // leaves the key out when a client submitted {}, and such a job must still have an end.
 func ParseJob(raw []byte) (Job, error) {
-	fields, err := Fields(raw)
+	var fields map[string]part
+	err := json.Unmarshal(raw, &fields)
 	if err != nil {
 		return Job{}, fmt.Errorf("job is not a JSON object: %w", err)
 	}
@@ -39,6 +40,15 @@ func ParseJob(raw []byte) (Job, error) {
 		job.Raw = withEmptyInput(raw)
 	}
 	return job, nil
+}
+
+// part is a value of a job as it lies there: an input may be large, and nobody here looks into it.
+type part []byte
+
+// UnmarshalJSON keeps no copy. The bytes are those of the job, which are not changed.
+func (p *part) UnmarshalJSON(value []byte) error {
+	*p = value
+	return nil
 }
 
 // withEmptyInput adds "input":{} at the end of a non-empty JSON object.

@@ -2,6 +2,9 @@ package protocol
 
 import (
 	"encoding/json"
+	"io"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +42,19 @@ func TestParseJob(t *testing.T) {
 	}
 }
 
+// The input, which may be large, is not copied.
+func TestParseJob_TakesNoMemory(t *testing.T) {
+	raw := []byte(`{"id":"a","batchId":"b","input":"` + strings.Repeat("x", 8<<20) + `"}`)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	job, err := ParseJob(raw)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Equal(t, "a", job.ID)
+	require.Equal(t, "b", job.BatchID)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
+}
+
 func FuzzParseJob(f *testing.F) {
 	for _, seed := range []string{`{"id":"a","input":{}}`, `{"id":"a"}`, `{"id":"a","batchId":[]}`, `[{"id":"a"}]`, `{}`} {
 		f.Add([]byte(seed))
@@ -55,6 +71,7 @@ func FuzzParseJob(f *testing.F) {
 }
 
 func TestOutcome_Body(t *testing.T) {
+	large := `"` + strings.Repeat("x", LargeOutput) + `"`
 	tests := []struct {
 		name    string
 		outcome Outcome
@@ -67,10 +84,18 @@ func TestOutcome_Body(t *testing.T) {
 		{"an error", Outcome{Error: "a \"quoted\" <b>\xff"}, false, `{"error":"a \"quoted\" <b>\ufffd"}`},
 		{"both and a fresh worker", Outcome{Output: json.RawMessage(`1`), Error: "x"}, true, `{"output":1,"error":"x","stopPod":true}`},
 		{"only a fresh worker", Outcome{}, true, `{"stopPod":true}`},
+		{"a large output", Outcome{Output: json.RawMessage(large)}, false, `{"output":` + large + `}`},
+		{"a large one with all else", Outcome{Output: json.RawMessage(large), Error: "x"}, true, `{"output":` + large + `,"error":"x","stopPod":true}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			require.Equal(t, tt.want, string(tt.outcome.Body(tt.stopPod)))
+			body := tt.outcome.Body(tt.stopPod)
+			for range 2 { // it can be sent again
+				got, err := io.ReadAll(body.Open())
+				require.NoError(t, err)
+				require.Equal(t, tt.want, string(got))
+				require.Equal(t, int64(len(got)), body.Size())
+			}
 		})
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 
 	"runpodctl-worker/internal/protocol"
@@ -61,20 +63,28 @@ func (w *worker) realtime(resp http.ResponseWriter, r *http.Request) {
 	log := w.cfg.Log.With(slog.String("job", job.ID))
 	log.Info("Started.")
 	outcome, err := w.call(job)
+	defer outcome.Drop()
 	if err == nil || w.jobs.Err() == nil { // else it stays, as unfinished
 		w.hold(job.ID, -1)
 	}
 	if err != nil {
 		log.Error("The job could not be finished.", slog.Any("error", err))
 		failed := protocol.Outcome{Error: cmp.Or(err.Error(), "the handler failed")}
-		server.WriteJSON(resp, http.StatusInternalServerError, failed.Body(false))
+		answer(resp, http.StatusInternalServerError, failed.Body(false))
 		return
 	}
 	if outcome.Error != "" {
 		log.Warn("The job failed.")
 	}
-	server.WriteJSON(resp, http.StatusOK, outcome.Body(outcome.Refresh))
+	answer(resp, http.StatusOK, outcome.Body(outcome.Refresh))
 	log.Info("Finished.")
+}
+
+func answer(resp http.ResponseWriter, status int, body protocol.Body) {
+	resp.Header().Set("Content-Type", "application/json")
+	resp.Header().Set("Content-Length", strconv.FormatInt(body.Size(), 10))
+	resp.WriteHeader(status)
+	_, _ = io.Copy(resp, body.Open()) // a reader that has gone needs no answer
 }
 
 // call calls the handler. The items of a generator become a list, since there is no stream that they could go to.
@@ -87,7 +97,8 @@ func (w *worker) call(job protocol.Job) (outcome protocol.Outcome, err error) {
 	items := new(collector)
 	outcome, err = w.handler.Handle(w.jobs, job, items)
 	if err == nil && outcome.Error == "" && items.any() {
-		outcome.Output = items.list()
+		outcome.Drop()
+		outcome.Output, outcome.Spool = items.list(), nil
 	}
 	return outcome, err
 }

@@ -37,8 +37,8 @@ func copyAll(ctx context.Context, p *pulse, to io.Writer, from *os.File) (size i
 	for ctx.Err() == nil {
 		var n int
 		if inKernel {
-			if n, err = copyRange(target, from, rangeSize); n <= 0 {
-				inKernel = false // whatever the reason is: the other way tells more
+			if n = copyRange(target, from, rangeSize); n <= 0 {
+				inKernel = false // whatever the reason is: the other way tells
 				continue
 			}
 			sum, err = sumRange(sum, from, size, n, *buffer)

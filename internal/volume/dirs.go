@@ -22,14 +22,14 @@ func checkNamespace(name string) error {
 func resolveDirs(dirs []string) ([]string, error) {
 	var all []string
 	for _, dir := range dirs {
-		real, err := resolve(dir)
+		resolved, err := resolve(dir)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("the cache directory %s: %w", dir, err)
-		case real == "/":
+		case resolved == "/":
 			return nil, fmt.Errorf("the cache directory %s is the root of the file system: name the folders that are to be kept", dir)
 		}
-		all = append(all, real)
+		all = append(all, resolved)
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -57,9 +57,9 @@ func resolve(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	real, err := filepath.EvalSymlinks(path)
+	resolved, err := filepath.EvalSymlinks(path)
 	if !errors.Is(err, fs.ErrNotExist) {
-		return real, err
+		return resolved, err
 	}
 	parent, err := resolve(filepath.Dir(path))
 	return filepath.Join(parent, filepath.Base(path)), err

@@ -62,7 +62,7 @@ func (d *download) small(ctx context.Context, wanted map[string]entry) error {
 		}
 		return nil
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -147,7 +147,7 @@ func (d *download) bigOnce(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	defer from.Close()
+	defer func() { _ = from.Close() }()
 	if info.Size() != e.Size {
 		return sizeError(info.Size(), e.Size)
 	}

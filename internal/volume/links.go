@@ -23,7 +23,7 @@ func (c *Cache) leadsInside(l link) error {
 	if !filepath.IsAbs(target) {
 		target = path.Dir(l.Path) + "/" + target // not joined: ".." after a link is not the folder before it
 	}
-	real, err := filepath.EvalSymlinks(target)
+	end, err := filepath.EvalSymlinks(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNothing
 	}
@@ -31,7 +31,7 @@ func (c *Cache) leadsInside(l link) error {
 		return errors.New("a link that cannot be followed")
 	}
 	for _, dir := range c.dirs {
-		if within(real, dir) {
+		if within(end, dir) {
 			return nil
 		}
 	}

@@ -158,7 +158,7 @@ func readLock(root *os.Root) (owner, time.Time, error) {
 	if err != nil {
 		return owner{}, time.Time{}, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxOwner))
 	if err != nil {
 		return owner{}, time.Time{}, err

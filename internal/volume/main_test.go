@@ -14,9 +14,10 @@ import (
 const childVariable = "VOLUME_TEST_CHILD"
 
 type childJob struct {
-	Options Options
-	Limit   uint64 // of the size of its files
-	Once    bool
+	Volume string
+	Dirs   []string
+	Limit  uint64 // of the size of its files
+	Once   bool
 }
 
 func TestMain(m *testing.M) {
@@ -46,7 +47,7 @@ func child(text string) {
 	}
 	limitFiles(job.Limit)
 	for {
-		cache, err := New(job.Options)
+		cache, err := New(Options{Volume: job.Volume, Namespace: namespace, Dirs: job.Dirs})
 		if err != nil {
 			panic(err)
 		}
@@ -59,7 +60,7 @@ func child(text string) {
 		if err != nil {
 			panic(err)
 		}
-		for _, dir := range job.Options.Dirs { // else there is nothing to do
+		for _, dir := range job.Dirs { // else there is nothing to do
 			if err := refresh(dir); err != nil {
 				panic(err)
 			}

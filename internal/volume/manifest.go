@@ -102,7 +102,7 @@ func readManifest(root *os.Root) (*manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if info.Size() > maxManifest {
 		return nil, fmt.Errorf("%w: it has %d bytes", errManifest, info.Size())
 	}

@@ -44,23 +44,23 @@ func (c *Cache) openMirror(create bool) (*os.Root, error) {
 	if err != nil && !errors.As(err, &unmounted) {
 		return nil, err
 	}
-	where, err := resolve(c.opts.Volume) // only here, since a volume may not answer
+	resolved, err := filepath.EvalSymlinks(c.opts.Volume) // only now, since it may hang
 	if err != nil {
 		return nil, err
 	}
-	if err := apart(c.dirs, where); err != nil {
+	if err := apart(c.dirs, resolved); err != nil {
 		return nil, err
 	}
-	volume, err := os.OpenRoot(c.opts.Volume)
+	volume, err := os.OpenRoot(resolved)
 	if err != nil {
 		return nil, err
 	}
-	defer volume.Close()
+	defer func() { _ = volume.Close() }()
 	cache, err := openFolder(volume, cacheFolder, create)
 	if err != nil {
 		return nil, err
 	}
-	defer cache.Close()
+	defer func() { _ = cache.Close() }()
 	return openFolder(cache, c.opts.Namespace, create)
 }
 

@@ -45,7 +45,7 @@ func (l *lister) folder(root *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	defer self.Close()
+	defer func() { _ = self.Close() }()
 	names, err := self.Readdirnames(-1)
 	if err != nil {
 		return err

@@ -96,7 +96,7 @@ var (
 )
 
 // NotMounted is a volume that is a directory of the disk that it should be mounted on. It works like any other, but ends with this machine.
-type NotMounted struct{ Path string }
+type NotMounted struct{ Path string } //nolint:errname // a state of the volume, before it is an error
 
 func (e *NotMounted) Error() string {
 	return e.Path + " is a directory, but no volume is mounted there: the cache will be gone with this machine"

@@ -106,16 +106,6 @@ func (r *rig) fresh() {
 	require.NoError(r.t, os.RemoveAll(r.dir()))
 }
 
-func (r *rig) manifest() *manifest {
-	r.t.Helper()
-	root, err := os.OpenRoot(r.mirror())
-	require.NoError(r.t, err)
-	defer root.Close()
-	m, err := readManifest(root)
-	require.NoError(r.t, err)
-	return m
-}
-
 // large is a content that does not go into the archive.
 func large(seed string) string { return strings.Repeat(seed, 2*threshold/len(seed)) }
 
@@ -232,7 +222,6 @@ func (r *rig) python(do string) int {
 // startChild starts a process of its own that syncs.
 func startChild(t *testing.T, job childJob) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
-	job.Options.Log, job.Options.Progress = nil, nil
 	text, err := json.Marshal(job)
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")

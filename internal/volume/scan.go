@@ -41,7 +41,8 @@ type stamp struct {
 func stampOf(st *unix.Stat_t) stamp {
 	return stamp{
 		size: st.Size, mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), inode: st.Ino,
-		mode: uint32(st.Mode) & uint32(os.ModePerm), uid: st.Uid, gid: st.Gid, link: st.Mode&unix.S_IFMT == unix.S_IFLNK,
+		mode: uint32(st.Mode) & uint32(os.ModePerm), //nolint:unconvert // it has 16 bits on darwin
+		uid:  st.Uid, gid: st.Gid, link: st.Mode&unix.S_IFMT == unix.S_IFLNK,
 	}
 }
 
@@ -122,7 +123,7 @@ func (w *walk) folder(root *os.Root, rel string) error {
 		w.skip(rel, err)
 		return nil
 	}
-	defer self.Close()
+	defer func() { _ = self.Close() }()
 	names, err := self.Readdirnames(-1)
 	if err != nil {
 		w.skip(rel, err)
@@ -149,7 +150,7 @@ func (w *walk) item(root *os.Root, fd int, rel, name string) error {
 			w.skip(rel, err)
 			return nil
 		}
-		defer inner.Close()
+		defer func() { _ = inner.Close() }()
 		return w.folder(inner, rel)
 	case unix.S_IFREG:
 		w.regular(rel, stampOf(&st))
@@ -197,8 +198,7 @@ func (w *walk) skip(rel string, err error) { w.tree.skips.add(path.Join(w.top, r
 
 // reason is an error without the path, which is said beside it.
 func reason(err error) string {
-	var of *fs.PathError
-	if errors.As(err, &of) {
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		err = of.Err
 	}
 	return err.Error()

@@ -67,7 +67,7 @@ func readOnce(root *os.Root, name string, buffer []byte) ([]byte, stamp, error) 
 	if err != nil {
 		return nil, stamp{}, err
 	}
-	defer s.file.Close()
+	defer func() { _ = s.file.Close() }()
 	if !packed(s.before.size) {
 		return nil, stamp{}, errResized
 	}

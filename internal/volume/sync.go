@@ -159,7 +159,7 @@ func (u *upload) bigOnce(ctx context.Context, f file) (entry, error) {
 	if err != nil {
 		return entry{}, err
 	}
-	defer s.file.Close()
+	defer func() { _ = s.file.Close() }()
 	if f.stamp = s.before; packed(f.size) {
 		return entry{}, errResized
 	}

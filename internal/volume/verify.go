@@ -88,7 +88,7 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 		}
 		return nil
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	return unpack(ctx, v.pulse, file, small, func(m member) error {
 		v.pulse.moved(len(m.data))
 		v.looked(m.Size)
@@ -117,7 +117,7 @@ func (v *verifier) bigOnce(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if info.Size() != e.Size {
 		return sizeError(info.Size(), e.Size)
 	}

@@ -18,7 +18,8 @@ type Handler interface {
 	Start(ctx context.Context) (protocol.Ready, error)
 	// Handle runs one job. An Outcome with an Error is the handler's own failure; an error means that
 	// the handler could not finish: ctx was cancelled, or its program died, and then Exited is closed
-	// before. With protocol.ErrNotBegun the program ended before it had the job, which is then for the next one. It may be called concurrently, and returns only when the job no longer runs.
+	// before. With protocol.ErrNotBegun the program ended before it had the job, which is then for the next one. It may be called
+	// concurrently, and returns only when the job no longer runs. The worker drops the Outcome.
 	Handle(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error)
 	// Limit is how many jobs it can really run at a time, 0 for any number. It may change after a
 	// job: what a Python function does is sure only once it was called.
@@ -50,7 +51,7 @@ type Platform interface {
 	// Take waits for up to n jobs, as long as the platform holds the call. None is no error. Jobs may come
 	// with an error about the rest of the answer.
 	Take(ctx context.Context, n int, busy bool) ([]protocol.Job, error)
-	Done(ctx context.Context, job string, body []byte, stream bool) error
+	Done(ctx context.Context, job string, body protocol.Body, stream bool) error
 	Progress(ctx context.Context, job string, value json.RawMessage) error
 	Chunk(ctx context.Context, job string, item json.RawMessage) error
 	// Stops waits for ids of jobs that the platform wants stopped.
@@ -61,7 +62,7 @@ type Platform interface {
 // Journal is what a worker remembers beyond the end of its process. What it cannot write it does not keep; no job depends on it.
 type Journal interface {
 	// Owed are the jobs that a process before this one had results of and no end, the oldest result first, with the
-	// bytes of the results. Recall reads one.
+	// bytes of the results. Recall reads one, which its caller drops.
 	Owed() iter.Seq2[string, int64]
 	Recall(job string) (protocol.Outcome, error)
 	// Crashes counts for each job how often it took down what ran it.

@@ -35,9 +35,9 @@ func (t *task) deliver(outcome protocol.Outcome) verdict {
 	outcome, body := t.fit(t.ctx, outcome, stopPod)
 	decided, err := t.postResult(body, outcome.Stream)
 	if decided == shrink {
-		t.log(slog.LevelError, "The platform refused the result; the job fails.", slog.Int("bytes", len(body)), slog.Any("error", err))
+		t.log(slog.LevelError, "The platform refused the result; the job fails.", slog.Int64("bytes", body.Size()), slog.Any("error", err))
 		t.failed = true
-		small := shrunk(outcome, fmt.Sprintf("the result of %d bytes could not be delivered: %s", len(body), err))
+		small := shrunk(outcome, fmt.Sprintf("the result of %d bytes could not be delivered: %s", body.Size(), err))
 		decided, err = t.postResult(small.Body(stopPod), small.Stream)
 	}
 	switch {
@@ -63,14 +63,14 @@ func shrunk(outcome protocol.Outcome, why string) protocol.Outcome {
 	return protocol.Outcome{Error: why, Stream: outcome.Stream}
 }
 
-func (t *task) postResult(body []byte, stream bool) (verdict, error) {
-	return t.persist(t.ctx, result, len(body), func(ctx context.Context) error {
+func (t *task) postResult(body protocol.Body, stream bool) (verdict, error) {
+	return t.persist(t.ctx, result, body.Size(), func(ctx context.Context) error {
 		return t.w.platform.Done(ctx, t.job.ID, body, stream)
 	})
 }
 
 func (t *task) postChunk(item json.RawMessage) (verdict, error) {
-	decided, err := t.persist(t.handling, chunk, len(item), func(ctx context.Context) error {
+	decided, err := t.persist(t.handling, chunk, int64(len(item)), func(ctx context.Context) error {
 		return t.w.platform.Chunk(ctx, t.job.ID, item)
 	})
 	if decided == unwanted {
@@ -93,7 +93,7 @@ func (t *task) postProgress(value json.RawMessage) {
 
 // persist repeats a post until the platform has decided about it, or the budget is used up. Nothing but
 // the end of ctx, which a drain does not touch, ends it earlier. There is an error unless it is settled.
-func (t *task) persist(ctx context.Context, c call, size int, post func(context.Context) error) (verdict, error) {
+func (t *task) persist(ctx context.Context, c call, size int64, post func(context.Context) error) (verdict, error) {
 	var (
 		p        patience
 		pace     = delays(firstRetry, maxRetryWait, 2)

@@ -55,6 +55,7 @@ func (t *task) endLate() {
 		t.ended(Undelivered)
 		return
 	}
+	defer outcome.Drop()
 	t.end(outcome)
 }
 
@@ -75,10 +76,10 @@ func (l *ledger) addLate(t *task, size int64) {
 }
 
 // owe notes the size of a result that waits to be delivered.
-func (l *ledger) owe(t *task, size int) {
+func (l *ledger) owe(t *task, size int64) {
 	l.update(func() {
-		l.owed += int64(size) - t.owed
-		t.owed = int64(size)
+		l.owed += size - t.owed
+		t.owed = size
 	})
 }
 

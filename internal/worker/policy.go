@@ -88,7 +88,7 @@ var policy = [answers][calls]rule{
 }
 
 // answerTo tells what came of a call that carried so many bytes.
-func answerTo(size int, err error) answer {
+func answerTo(size int64, err error) answer {
 	if err == nil {
 		return accepted
 	}
@@ -130,7 +130,7 @@ func answerTo(size int, err error) answer {
 // patience applies the policy to one call that is made again and again. Its zero value has seen nothing.
 type patience struct{ seen [answers]int }
 
-func (p *patience) judge(c call, size int, err error) verdict {
+func (p *patience) judge(c call, size int64, err error) verdict {
 	a := answerTo(size, err)
 	if a != cutOff && a != silence {
 		p.seen[cutOff] = 0 // the platform does answer

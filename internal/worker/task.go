@@ -53,6 +53,7 @@ func (w *Worker) newTask(job protocol.Job) *task {
 // run is the life of a job, in a goroutine of its own.
 func (t *task) run() {
 	outcome, err := t.handle()
+	defer outcome.Drop()
 	t.refreshAfter(outcome) // before the slot is free, so that no take slips in
 	t.w.resize()
 	mine := t.claimEnd()
@@ -99,6 +100,7 @@ func (t *task) handle() (protocol.Outcome, error) {
 		if !t.w.ledger.leave(t, how, t.out.used()) {
 			return outcome, t.w.ledger.explain(life, err)
 		}
+		outcome.Drop()
 		if how == unbegun {
 			t.log(slog.LevelWarn, "The program ended before it had this job; the next one gets it.")
 			continue
@@ -164,7 +166,7 @@ func (t *task) end(outcome protocol.Outcome) {
 
 // keep sees to it that the result outlives this process, before it is posted.
 func (t *task) keep(outcome protocol.Outcome) {
-	t.w.ledger.owe(t, len(outcome.Output)+len(outcome.Error))
+	t.w.ledger.owe(t, outcome.Size())
 	t.w.cfg.Journal.Result(t.job.ID, outcome)
 }
 

@@ -36,6 +36,8 @@ var sections = []section{
 	{"startup", (*bench).startup},
 	{"boot", (*bench).boot},
 	{"throughput", (*bench).throughput},
+	{"large", (*bench).large},
+	{"stream", (*bench).stream},
 	{"added", (*bench).added},
 	{"busy", (*bench).busy},
 	{"gateway", (*bench).gateway},

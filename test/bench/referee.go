@@ -23,20 +23,26 @@ type referee struct {
 	input string        // of every job, JSON
 	hold  time.Duration // how long a poll is held that has nothing to say
 
-	refusal int      // what every take is answered with at once, 0 = with a job
-	more    []string // of the workers' environment
+	refusal int           // what every take is answered with at once, 0 = with a job
+	gate    chan struct{} // no job before it is closed, if there is one
+	more    []string      // of the workers' environment
 
 	http  *httptest.Server
 	quit  chan struct{}
 	takes atomic.Int64 // calls
 	taken atomic.Int64 // jobs
 	done  atomic.Int64
+	bytes atomic.Int64  // of results
 	first chan struct{} // closed at the first take
 
 	once  sync.Once
 	mu    sync.Mutex
 	trace map[string]*trip // only with a limit: without one there are too many
 	pings []int64          // when they came, by the same clock
+
+	streams  sync.Map // job → how many items of it have come
+	items    atomic.Int64
+	disorder atomic.Int64 // those of them that are not the number that was due
 }
 
 // trip is one job's way, in nanoseconds of the clock that all processes share.
@@ -51,6 +57,7 @@ func newReferee(input string, limit int64, pause time.Duration) *referee {
 	mux.HandleFunc("/v2/ep/job-take/", r.take)
 	mux.HandleFunc("/v2/ep/job-take-batch/", r.take)
 	mux.HandleFunc("/v2/ep/job-done/", r.result)
+	mux.HandleFunc("/v2/ep/job-stream/", r.item)
 	mux.HandleFunc("/v2/ep/job-stop/", r.wait)
 	mux.HandleFunc("/v2/ep/ping/", r.ping)
 	r.http = httptest.NewServer(mux)
@@ -95,6 +102,13 @@ func (r *referee) take(w http.ResponseWriter, req *http.Request) {
 	if r.pause > 0 {
 		time.Sleep(r.pause)
 	}
+	if r.gate != nil {
+		select {
+		case <-r.gate:
+		case <-r.quit:
+			return
+		}
+	}
 	var jobs []string
 	for range n {
 		id := r.taken.Add(1)
@@ -118,20 +132,47 @@ func (r *referee) take(w http.ResponseWriter, req *http.Request) {
 
 func (r *referee) result(_ http.ResponseWriter, req *http.Request) {
 	now := monotonic()
+	if r.limit == 0 {
+		if size, err := io.Copy(io.Discard, req.Body); err == nil {
+			r.bytes.Add(size)
+			r.done.Add(1)
+		}
+		return
+	}
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return
 	}
 	r.done.Add(1)
-	if r.limit == 0 {
-		return
-	}
 	var post struct{ Output struct{ Called, Done int64 } }
 	if err := json.Unmarshal(body, &post); err != nil { // an output without stamps
 		return
 	}
 	id := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]
 	r.note(id, func(t *trip) { t.called, t.back, t.posted = post.Output.Called, post.Output.Done, now })
+}
+
+// item takes one item of a stream of numbers.
+func (r *referee) item(_ http.ResponseWriter, req *http.Request) {
+	var post struct{ Output int64 }
+	err := json.NewDecoder(req.Body).Decode(&post)
+	due, _ := r.streams.LoadOrStore(req.URL.Path, new(atomic.Int64))
+	if number := due.(*atomic.Int64).Add(1) - 1; err != nil || post.Output != number {
+		r.disorder.Add(1)
+	}
+	r.items.Add(1)
+}
+
+// rate is how fast a counter grows, after a contestant has found its pace.
+func (r *referee) rate(p *process, counter *atomic.Int64, span time.Duration) (float64, error) {
+	time.Sleep(span / 4)
+	before, began := counter.Load(), time.Now()
+	time.Sleep(span)
+	perSecond := float64(counter.Load()-before) / time.Since(began).Seconds()
+	if perSecond == 0 {
+		return 0, fmt.Errorf("%s did no job: %s", p.cmd.Path, p.tail())
+	}
+	return perSecond, nil
 }
 
 func (r *referee) note(id string, fill func(*trip)) {

@@ -39,7 +39,7 @@ func (b *bench) volume() ([]comparison, error) {
 	big := comparison{what: fmt.Sprintf("volume cache, sync of %d large files", bigFiles), unit: "s", rival: "cp", bound: atMost(1 / 0.8)}
 	for range b.reps + 2 {
 		for _, side := range []struct {
-			do                                             func(action, dir string) (float64, error)
+			do                                              func(action, dir string) (float64, error)
 			sync, syncNothing, hydrate, hydrateNothing, big *samples
 		}{
 			{v.ours, &sync.ours, &syncNothing.ours, &hydrate.ours, &hydrateNothing.ours, &big.ours},

@@ -76,15 +76,9 @@ func (b *bench) throughput() ([]comparison, error) {
 func (b *bench) jobRate(start launch, file string, concurrency int, span time.Duration) (float64, error) {
 	r := newReferee(`{}`, 0, 0)
 	var rate float64
-	err := b.with(r, start, file, concurrency, func(p *process) error {
-		time.Sleep(span / 4)
-		before, began := r.done.Load(), time.Now()
-		time.Sleep(span)
-		rate = float64(r.done.Load()-before) / time.Since(began).Seconds()
-		if rate == 0 {
-			return fmt.Errorf("%s did no job: %s", p.cmd.Path, p.tail())
-		}
-		return nil
+	err := b.with(r, start, file, concurrency, func(p *process) (err error) {
+		rate, err = r.rate(p, &r.done, span)
+		return err
 	})
 	return rate, err
 }

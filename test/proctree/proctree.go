@@ -73,6 +73,15 @@ func Alone(pid int) (Memory, error) {
 	return Memory{RSS: field(raw, "Rss:"), PSS: field(raw, "Pss:"), Processes: 1}, nil
 }
 
+// Peak is the most that a process has held at any time, as RSS.
+func Peak(pid int) (int64, error) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	return field(raw, "VmHWM:"), nil
+}
+
 // Measure adds up the memory of pid and all below it.
 func Measure(pid int) (Memory, error) {
 	sum, err := Alone(pid)
@@ -89,8 +98,9 @@ func Measure(pid int) (Memory, error) {
 	return sum, nil
 }
 
-func field(smaps []byte, name string) int64 {
-	for line := range strings.Lines(string(smaps)) {
+// field is a size in a file of /proc.
+func field(text []byte, name string) int64 {
+	for line := range strings.Lines(string(text)) {
 		if rest, ok := strings.CutPrefix(line, name); ok {
 			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 			if err != nil {

@@ -25,6 +25,7 @@ func (p *Program) act(f frame) error {
 		return nil // late, and harmless
 	}
 	if c == nil {
+		f.drop()
 		return fmt.Errorf("a frame of type %d for job number %d, which does not run", f.kind, f.number)
 	}
 	switch f.kind {
@@ -37,7 +38,7 @@ func (p *Program) act(f frame) error {
 			return errors.New("more items than it had credit for")
 		}
 	case kindDone:
-		out, cancelled, err := parseDone(f.payload)
+		out, cancelled, err := parseDone(f)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"runpodctl-worker/internal/protocol"
@@ -78,6 +79,7 @@ func (p *Program) handle(ctx context.Context, job protocol.Job, sink protocol.Si
 func (p *Program) follow(ctx context.Context, number uint32, c *call) (protocol.Outcome, error) {
 	var stopped error // why the job was told to stop
 	lost := false     // an item was not handed on, so the stream is not whole
+	taken := 0        // items that there was no credit given for yet
 	stop := func(why error) {
 		if stopped == nil {
 			stopped = why
@@ -94,7 +96,10 @@ func (p *Program) follow(ctx context.Context, number uint32, c *call) (protocol.
 		} else {
 			lost = true
 		}
-		p.order(kindCredit, number, nil)
+		if taken++; taken == refill {
+			p.order(kindCredit, number, []byte(strconv.Itoa(refill)))
+			taken = 0
+		}
 	}
 	for {
 		select {
@@ -108,9 +113,11 @@ func (p *Program) follow(ctx context.Context, number uint32, c *call) (protocol.
 				take(<-c.chunks)
 			}
 			if stopped != nil && (c.cancelled || lost) {
+				c.out.Drop()
 				return protocol.Outcome{}, stopped
 			}
 			if c.cancelled { // by the end of the program, which another job may have brought about
+				c.out.Drop()
 				<-p.exited
 				return protocol.Outcome{}, withLastLines(p.Err())
 			}

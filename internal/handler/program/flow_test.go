@@ -392,6 +392,7 @@ runpod.serverless.start({"handler": lambda job: job["input"]})
 		t.Run(tt.name, func(t *testing.T) {
 			out, err := c.Handle(t.Context(), protocol.Job{ID: "j", Raw: []byte(tt.raw)}, &sink{})
 			require.NoError(t, err)
+			out = whole(t, out)
 			require.Contains(t, out.Error, tt.err)
 			if tt.output != string(out.Output) { // require would print all of it
 				t.Errorf("output %.100s", out.Output)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"sync"
+
+	"runpodctl-worker/internal/protocol"
 )
 
 // kind is the type of a frame. The numbers are those of the shim's frames.py.
@@ -48,14 +50,22 @@ type frame struct {
 	kind    kind
 	number  uint32
 	payload []byte
+	spool   protocol.Spool // the rest of the payload where that is the large output of a DONE frame; else nil
+}
+
+// drop gives up a frame that nobody wants.
+func (f frame) drop() {
+	if f.spool != nil {
+		_ = f.spool.Close()
+	}
 }
 
 // errFrame is a frame that no program sends that knows the protocol. Every other error of a read is
 // the end of the stream: a process that dies may leave a reset, or a part of a frame.
 var errFrame = errors.New("over the limit")
 
-// readFrame reads one frame. io.EOF means that the stream ended between two frames.
-func readFrame(r *bufio.Reader) (frame, error) {
+// readFrame reads one frame. io.EOF means that the stream ended between two frames. Large outputs go to the spooler, if there is one.
+func readFrame(r *bufio.Reader, s *spooler) (frame, error) {
 	var head [headerSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -68,11 +78,15 @@ func readFrame(r *bufio.Reader) (frame, error) {
 	if size > maxPayload {
 		return frame{}, fmt.Errorf("a frame of %d bytes: %w of %d", size, errFrame, maxPayload)
 	}
-	payload, err := readPayload(r, int(size))
+	var err error
+	if s != nil && f.kind == kindDone {
+		f.payload, f.spool, err = readDone(r, s, int(size))
+	} else {
+		f.payload, err = readPayload(r, int(size))
+	}
 	if err != nil {
 		return frame{}, fmt.Errorf("the stream ended inside a frame of %d bytes", size)
 	}
-	f.payload = payload
 	return f, nil
 }
 
@@ -96,12 +110,13 @@ func readPayload(r io.Reader, size int) ([]byte, error) {
 type conn struct {
 	net.Conn
 	r  *bufio.Reader
+	s  *spooler // nil: every frame is read into memory
 	mu sync.Mutex
 }
 
 func newConn(c net.Conn) *conn { return &conn{Conn: c, r: bufio.NewReaderSize(c, 64<<10)} }
 
-func (c *conn) read() (frame, error) { return readFrame(c.r) }
+func (c *conn) read() (frame, error) { return readFrame(c.r, c.s) }
 
 func (c *conn) send(k kind, number uint32, payload []byte) error {
 	var head [headerSize]byte

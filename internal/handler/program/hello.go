@@ -13,6 +13,10 @@ import (
 // window is how many items of a stream may be on their way from the generator to the sink.
 const window = 8
 
+// refill is how many items are taken before the generator gets credit for as many more: each time costs both sides a
+// system call, and the Python process a change of threads.
+const refill = window / 2
+
 // greetTime is how long a connection may take to say what it is.
 const greetTime = 5 * time.Second
 
@@ -125,6 +129,7 @@ func (p *Program) serveData(c *conn) {
 	p.mu.Lock()
 	first := p.control != nil && p.data == nil && !p.closing
 	if first {
+		c.s = p.spool
 		p.data = c
 		p.reading.Add(1)
 		p.ready <- p.greeted

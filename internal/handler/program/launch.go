@@ -16,6 +16,7 @@ func (p *Program) launch() error {
 		p.env = os.Environ()
 	}
 	err := p.open()
+	p.spool = p.newSpooler()
 	if err == nil {
 		stdout, stderr := p.outputs()
 		p.proc, err = proc.Start(proc.Options{

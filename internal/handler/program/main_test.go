@@ -164,10 +164,24 @@ func (c *child) handle(ctx context.Context, id, input string, s *sink) (protocol
 		return protocol.Outcome{}, err
 	}
 	out, err := c.Handle(ctx, job, s)
+	out = whole(c.t, out)
 	s.mu.Lock()
 	s.ended = true
 	s.mu.Unlock()
 	return out, err
+}
+
+// whole is an outcome with its output in memory.
+func whole(t *testing.T, out protocol.Outcome) protocol.Outcome {
+	t.Helper()
+	if out.Spool == nil {
+		return out
+	}
+	output, err := io.ReadAll(io.NewSectionReader(out.Spool, 0, out.Spool.Size()))
+	require.NoError(t, err)
+	require.NoError(t, out.Spool.Close())
+	out.Output, out.Spool = output, nil
+	return out
 }
 
 // shows waits for a text in the program's output, which comes another way than its results.

@@ -33,8 +33,10 @@ type Options struct {
 	Aggregate      bool            // as return_aggregate_stream
 	Debugger       bool            // as --rp_debugger
 	LogLevel       string          // as --rp_log_level
-	ErrorLogs      int             // so many of the last lines of a job go into its error
-	NoShim         bool            // the gateway is the only door; Python finds the runpod package that is installed
+	// Spool makes the file of a large output; nil: they lie in the shim's directory, without a name.
+	Spool     func() (protocol.Spool, error)
+	ErrorLogs int  // so many of the last lines of a job go into its error
+	NoShim    bool // the gateway is the only door; Python finds the runpod package that is installed
 }
 
 // Program is a handler that lives in a program of the user's.
@@ -49,6 +51,7 @@ type Program struct {
 	listener net.Listener
 	proc     *proc.Process
 	streams  []stream // of proc
+	spool    *spooler
 	inside   inside
 	accepts  sync.WaitGroup // the listener and every connection
 	reading  sync.WaitGroup // the readers of the two connections of the program that serves

@@ -43,7 +43,7 @@ func (p *Program) throughGateway() protocol.Ready {
 func (p *Program) handleThroughGateway(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
 	out, err := p.gateway.Handle(ctx, job, sink)
 	if !errors.Is(err, gateway.ErrClosed) {
-		return out, err
+		return p.spool.outcome(out), err
 	}
 	p.missOnce.Do(func() { close(p.missed) })
 	<-p.exited

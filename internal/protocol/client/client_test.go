@@ -79,7 +79,7 @@ func TestClient_Requests(t *testing.T) {
 			"GET", "/v2/ep/ping/w1?gpu=a+b&runpod_version=" + protocol.SDKVersion, "", "",
 		},
 		{
-			"done", func(c *Client) error { return c.Done(ctx, "j-u1", []byte(`{"output":"<é>"}`), true) },
+			"done", func(c *Client) error { return c.Done(ctx, "j-u1", protocol.NewBody([]byte(`{"output":"<é>"}`)), true) },
 			"POST", "/v2/ep/job-done/w1/j-u1?gpu=a+b&isStream=true", `{"output":"<é>"}`, "j-u1",
 		},
 		{
@@ -209,7 +209,7 @@ func TestSend_Refusal(t *testing.T) {
 		w.WriteHeader(http.StatusBadGateway)
 		_, _ = io.WriteString(w, "<html>\n"+strings.Repeat("é", 1000))
 	})
-	err := c.Done(context.Background(), "j", []byte("{}"), false)
+	err := c.Done(context.Background(), "j", protocol.NewBody([]byte("{}")), false)
 	var status *protocol.StatusError
 	require.ErrorAs(t, err, &status)
 	require.Equal(t, "job-done", status.Call)
@@ -229,7 +229,7 @@ func TestSend_RefusalWithoutTheKey(t *testing.T) {
 	defer server.Close()
 	c := New(Config{URLs: protocol.Templates{PostOutput: server.URL}, Key: key})
 	defer c.Close()
-	err := c.Done(context.Background(), "j", []byte("{}"), false)
+	err := c.Done(context.Background(), "j", protocol.NewBody([]byte("{}")), false)
 	require.ErrorContains(t, err, " [REDACTED]")
 	require.NotContains(t, err.Error(), "key-0")
 }
@@ -252,7 +252,7 @@ func TestClient_MissingURLs(t *testing.T) {
 	ctx := context.Background()
 	require.ErrorIs(t, c.Ping(ctx, nil), protocol.ErrNoURL)
 	require.ErrorIs(t, c.Chunk(ctx, "j", []byte("1")), protocol.ErrNoURL)
-	require.ErrorIs(t, c.Done(ctx, "j", []byte("{}"), false), protocol.ErrNoURL)
+	require.ErrorIs(t, c.Done(ctx, "j", protocol.NewBody([]byte("{}")), false), protocol.ErrNoURL)
 	require.ErrorIs(t, c.Progress(ctx, "j", []byte("1")), protocol.ErrNoURL)
 	_, err := c.Stops(ctx)
 	require.ErrorIs(t, err, protocol.ErrNoURL)
@@ -349,7 +349,7 @@ func TestSend_KeepsConnections(t *testing.T) {
 	for range 5 {
 		_, err := c.Take(context.Background(), 1, false)
 		require.NoError(t, err)
-		require.Error(t, c.Done(context.Background(), "j", []byte("{}"), false))
+		require.Error(t, c.Done(context.Background(), "j", protocol.NewBody([]byte("{}")), false))
 	}
 	require.Len(t, conns, 1)
 }

@@ -74,7 +74,7 @@ func TestClient_HTTP2ConnectionThatDiesSilently(t *testing.T) {
 		"a poll, nothing comes through": {(*apidouble.Blackhole).Swallow, poll},
 		"a poll, nobody reads":          {(*apidouble.Blackhole).Stall, poll},
 		"a post, nobody reads": {(*apidouble.Blackhole).Stall, func(c *Client) error {
-			return c.Done(ctx, "a", bytes.Repeat([]byte("x"), 8<<20), false)
+			return c.Done(ctx, "a", protocol.NewBody(bytes.Repeat([]byte("x"), 8<<20)), false)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Done posts the result of a job. stream tells whether its handler was a generator.
-func (c *Client) Done(ctx context.Context, job string, body []byte, stream bool) error {
+func (c *Client) Done(ctx context.Context, job string, body protocol.Body, stream bool) error {
 	if c.urls.PostOutput == "" {
 		return protocol.ErrNoURL
 	}
@@ -36,22 +36,22 @@ func (c *Client) Chunk(ctx context.Context, job string, item json.RawMessage) er
 	return c.post(ctx, "job-stream", url, job, wrap(`{"output":`, item))
 }
 
-func (c *Client) post(ctx context.Context, call, url, job string, body []byte) error {
+func (c *Client) post(ctx context.Context, call, url, job string, body protocol.Body) error {
 	_, err := c.send(ctx, c.calls, request{
 		call:   call,
 		method: http.MethodPost,
 		url:    url,
 		job:    job,
 		body:   body,
-		limit:  postLimit + time.Duration(len(body)/bytesPerSecond)*time.Second,
+		limit:  postLimit + time.Duration(body.Size()/bytesPerSecond)*time.Second,
 	})
 	return err
 }
 
 // wrap puts a value, which is JSON already, into an object.
-func wrap(head string, value json.RawMessage) []byte {
+func wrap(head string, value json.RawMessage) protocol.Body {
 	b := make([]byte, 0, len(head)+len(value)+1)
 	b = append(b, head...)
 	b = append(b, value...)
-	return append(b, '}')
+	return protocol.NewBody(append(b, '}'))
 }

@@ -31,8 +31,8 @@ type request struct {
 	call   string // its name in errors
 	method string
 	url    string
-	job    string // goes out as X-Request-ID
-	body   []byte // of a post
+	job    string        // goes out as X-Request-ID
+	body   protocol.Body // of a post
 	limit  time.Duration
 	most   int64 // bytes of the answer that are read, 0 for maxSmallAnswer
 }
@@ -74,20 +74,24 @@ func (c *Client) send(ctx context.Context, transport *http.Transport, r request)
 }
 
 func (c *Client) build(ctx context.Context, r request) (*http.Request, error) {
-	var body io.Reader
-	if r.body != nil {
-		body = bytes.NewReader(r.body)
+	if r.method != http.MethodPost {
+		req, err := http.NewRequestWithContext(ctx, r.method, r.url, nil)
+		if err != nil {
+			return nil, transportError(r.call, err)
+		}
+		req.Header = c.headers // which the transport only reads
+		return req, nil
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, r.url, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url, r.body.Open())
 	if err != nil {
 		return nil, transportError(r.call, err)
 	}
-	switch { // the transport only reads the headers
-	case r.method != http.MethodPost:
-		req.Header = c.headers
-	case !isToken(r.job):
-		req.Header = c.posts
-	default:
+	if req.GetBody == nil { // a body that the library does not know: its length and its beginning are to be told
+		req.ContentLength = r.body.Size()
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(r.body.Open()), nil }
+	}
+	req.Header = c.posts // which the transport only reads, as above
+	if isToken(r.job) {
 		req.Header = maps.Clone(c.posts)
 		req.Header["X-Request-Id"] = []string{r.job}
 	}

@@ -103,7 +103,7 @@ class Loop:
 
     async def _run(self, job, value):
         task = asyncio.current_task()
-        job.on_credit = lambda: self.call_soon(self._wake, job)
+        job.on_credit = lambda: job.waiting and self.call_soon(self._wake, job)
         try:
             if value is None:
                 value = await self._call(job)
@@ -169,12 +169,12 @@ class Loop:
             job.waiting = self.loop.create_future()
             if job.credits.empty():  # it may have come between the two lines
                 await job.waiting
+            job.waiting = None
         job.credits.get()
 
     def _wake(self, job):
-        waiting = getattr(job, "waiting", None)
-        if waiting and not waiting.done():
-            waiting.set_result(None)
+        if job.waiting and not job.waiting.done():
+            job.waiting.set_result(None)
 
     def call_soon(self, function, *args):
         try:

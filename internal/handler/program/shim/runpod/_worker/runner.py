@@ -31,6 +31,7 @@ class Job:
         self.cancelled = False
         self.cancel_task = None  # set while the job is in the hands of the event loop
         self.on_credit = None
+        self.waiting = None  # a future of the event loop, while the stream waits for credit
         self.credits = SimpleQueue()
         for _ in range(window):
             self.credits.put(None)
@@ -53,8 +54,9 @@ class Job:
     def logs(self):
         return self.printed.logs() if self.printed else ""
 
-    def credit(self):
-        self.credits.put(None)
+    def credit(self, items=1):
+        for _ in range(items):
+            self.credits.put(None)
         if self.on_credit:
             self.on_credit()
 

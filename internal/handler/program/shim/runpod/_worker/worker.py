@@ -153,7 +153,7 @@ class Worker:
             if kind == frames.CREDIT:
                 job = self.jobs.get(number)
                 if job:
-                    job.credit()
+                    job.credit(int(payload))
             elif kind == frames.CANCEL:
                 self._cancel(number)
             elif kind == frames.MODIFIER:

@@ -1,0 +1,17 @@
+"""Returns a text of so many bytes, in a coroutine. NOOP_CONCURRENCY is as in noop_async.py."""
+
+import os
+
+import runpod
+
+
+async def handler(job):
+    return "x" * job["input"]["bytes"]
+
+
+if __name__ == "__main__":
+    config = {"handler": handler}
+    if "NOOP_CONCURRENCY" in os.environ:
+        wanted = int(os.environ["NOOP_CONCURRENCY"])
+        config["concurrency_modifier"] = lambda _current: wanted
+    runpod.serverless.start(config)
