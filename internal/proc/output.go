@@ -66,7 +66,8 @@ func (t *tail) lines() []string {
 	defer t.mu.Unlock()
 	lines := append([]string(nil), t.done...)
 	for _, l := range t.streams {
-		if text := string(l.text); strings.TrimSpace(text) != "" {
+		text, _ := l.kept()
+		if text := string(text); strings.TrimSpace(text) != "" {
 			lines = append(lines, text)
 		}
 	}

@@ -31,6 +31,13 @@ func TestTail(t *testing.T) {
 			require.Equal(t, tt.want, tail.lines())
 		})
 	}
+	t.Run("no torn word", func(t *testing.T) {
+		var tail tail
+		write := tail.stream()
+		text := strings.Repeat("x", lineBytes-20)
+		write([]byte(text + " http://bob:hunter2@host/\n" + text + " http://bob:hunter2@host/"))
+		require.Equal(t, []string{text + " ", text + " "}, tail.lines())
+	})
 	t.Run("bounded", func(t *testing.T) {
 		var tail tail
 		out, errs := tail.stream(), tail.stream()

@@ -230,6 +230,7 @@ def handler(job):
     print("early"); print('{"requestId": null, "message": "in JSON", "level": "INFO"}')
     log.info("logged"); print("key", os.environ["MY_KEY"], end="")
     if job["input"] == "long": print(); print("y" * 100000); print("z" * 100000)
+    if job["input"] == "torn": print(); print("x " * 1020 + os.environ["MY_KEY"] + " y" * 5000 + os.environ["MY_KEY"] + " z" * 1020)
     if job["input"] == "returns": return {"error": "plain"}
     raise ValueError("no " + os.environ["MY_KEY"])
 runpod.serverless.start({"handler": handler})
@@ -249,6 +250,11 @@ runpod.serverless.start({"handler": handler})
 		require.NoError(t, json.Unmarshal([]byte(out.Error), &info))
 		require.LessOrEqual(t, len(info.Logs), 16<<10)
 		require.Contains(t, info.Logs, "TRUNCATED")
+	})
+	t.Run("no part of a secret where a line is cut", func(t *testing.T) {
+		out, _ := c.do(`"torn"`)
+		require.NoError(t, json.Unmarshal([]byte(out.Error), &info))
+		require.Contains(t, info.Logs, "x \n...TRUNCATED 10028 CHARACTERS...\n z")
 	})
 	t.Run("an error that is a text stays one", func(t *testing.T) {
 		out, _ := c.do(`"returns"`)
