@@ -8,6 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { panic("out of order") }
+
+func TestStart_AMistakeInTheOutputEndsTheProgram(t *testing.T) {
+	for name, o := range map[string]Options{"stdout": {Stdout: broken{}}, "stderr": {Stderr: broken{}}} {
+		t.Run(name, func(t *testing.T) {
+			o.Args = []string{"sh", "-c", "echo out; echo err >&2; exec sleep 600"}
+			p, err := Start(o)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, p.Stop(t.Context())) }()
+			<-p.Exited()
+			require.ErrorContains(t, p.State().Err, "a mistake in this program: out of order, at proc.broken.Write")
+		})
+	}
+}
+
 func TestTail(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

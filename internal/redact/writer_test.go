@@ -90,13 +90,13 @@ func TestWriter_CutsNoSecretInTwo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, end := range []int{48 << 10, 64 << 10} {
-				step := max(1, len(secret)/16)
+				step := max(1, len(secret)/8)
 				for n := 0; n <= len(secret); n += step {
-					text := strings.Repeat("ab=c ", end/5+1)[:end-n-1] + "," + secret + "," + strings.Repeat("ab=c ", 1<<12)
+					text := strings.Repeat("ab=c ", end/5+1)[:end-n-1] + "," + secret + "," + strings.Repeat("ab=c ", 1<<8)
 					var out bytes.Buffer
 					w := secrets.Writer(&out)
 					for b := []byte(text); len(b) > 0; {
-						n, err := w.Write(b[:min(len(b), 5000)])
+						n, err := w.Write(b[:min(len(b), 20000)])
 						require.NoError(t, err)
 						b = b[n:]
 					}

@@ -221,6 +221,18 @@ runpod.serverless.start({"handler": handler})
 	}
 }
 
+func TestMistake_CostsTheProgramNotTheWorker(t *testing.T) {
+	wrong := func(io.Writer, protocol.Job, []byte, int) { panic("out of order") }
+	for name, script := range map[string]string{"while it prints": "echo line; exec sleep 600", "when it has ended": "printf rest"} {
+		t.Run(name, func(t *testing.T) {
+			p := program.New(program.Options{Args: []string{"sh", "-c", script}, Line: wrong, Stdout: io.Discard})
+			_, err := p.Start(t.Context())
+			require.ErrorContains(t, err, "a mistake in this program: out of order, at program_test.")
+			require.NoError(t, p.Stop(t.Context()))
+		})
+	}
+}
+
 func TestErrorLogs(t *testing.T) {
 	t.Setenv("MY_KEY", "s3cr3t-of-mine")
 	c, _ := startInLines(t, program.Options{ErrorLogs: 3, Secrets: redact.New("s3cr3t-of-mine")}, `
