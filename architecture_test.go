@@ -28,6 +28,7 @@ var rooms = map[string][]string{
 	"internal/proc":                   {"internal/mistake"},
 	"internal/worker":                 {"internal/lazy", "internal/mistake", "internal/protocol", "internal/worker"},
 	"internal/journal":                {"internal/protocol"},
+	"internal/volume":                 {},
 	"internal/offload":                {"internal/config", "internal/protocol", "internal/redact"},
 	"internal/ready":                  {"internal/protocol", "internal/proc"},
 	"internal/realtime":               {"internal/mistake", "internal/protocol"},
@@ -57,7 +58,7 @@ var owners = map[string][]string{
 }
 
 // stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
-var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/lazy", "internal/mistake"}
+var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/lazy", "internal/mistake", "internal/volume"}
 
 func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 	for _, pkg := range packages(t) {

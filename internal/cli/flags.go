@@ -55,13 +55,19 @@ func variables(command, flag string) []string {
 		return []string{config.ServeKey}
 	case flagWorkerKey, flagWorkerKeyFile:
 		return []string{config.ServeWorkerKey}
+	case flagCacheDir:
+		return []string{config.CacheDir}
+	case flagVolume, flagCacheVolume:
+		return []string{config.CacheVolume}
+	case flagNamespace, flagCacheNamespace:
+		return []string{config.CacheNamespace}
 	}
 	return nil
 }
 
 // beforeCommand fills in the config file and refuses stray arguments, which would be ignored otherwise.
 func (s *session) beforeCommand(c *cli.Context) error {
-	if c.Args().Present() {
+	if c.Args().Present() && c.Command.Name != commandCache {
 		arg := c.Args().First()
 		if strings.Contains(arg, ".py") {
 			return usagef("unexpected argument %q; did you mean --%s %s?", arg, flagHandler, arg)

@@ -62,15 +62,41 @@ func meanings(t *testing.T) []meaning {
 	py := file("h.py", "def a(job): pass\ndef b(job): pass\ndef c(job): pass\n")
 	logLevels, logFormats := []string{"RUNPOD_LOG_LEVEL", "RUNPOD_DEBUG_LEVEL"}, []string{"RUNPODCTL_WORKER_LOG_FORMAT"}
 	var list []meaning
-	for _, command := range []string{"doctor", "serve", "run"} {
+	for _, command := range []string{"doctor", "serve", "run", "cache"} {
 		list = append(
 			list,
 			meaning{command, "log-level", logLevels, "WARN", "ERROR", "DEBUG", level, "INFO", "ERROR", "WARN", "DEBUG"},
 			meaning{command, "log-format", logFormats, "json", "text", "auto", format, false, false, true, false},
 			meaning{command, "no-color", []string{"NO_COLOR"}, "1", "false", "false", noColor, false, false, true, false},
-			meaning{command, "ready-timeout", []string{"RUNPOD_INIT_TIMEOUT"}, "7", "9s", "0", loading, "7m0s", "9s", "7s", "0s"},
 		)
 	}
+	for _, command := range []string{"doctor", "serve", "run"} {
+		list = append(list, meaning{command, "ready-timeout", []string{"RUNPOD_INIT_TIMEOUT"}, "7", "9s", "0", loading, "7m0s", "9s", "7s", "0s"})
+	}
+	for command, prefix := range map[string]string{"run": "cache-", "cache": ""} {
+		mount := func(s *session, c *cli.Context) (any, error) {
+			return s.setting(c, prefix+"volume", config.CacheVolume), nil
+		}
+		name := func(s *session, c *cli.Context) (any, error) { return s.namespace(c, prefix+"namespace"), nil }
+		list = append(
+			list,
+			meaning{command, prefix + "volume", []string{"RUNPODCTL_WORKER_CACHE_VOLUME"}, "/env", "/file", "/flag", mount, "/runpod-volume", "/file", "/env", "/flag"},
+			meaning{command, prefix + "namespace", []string{"RUNPODCTL_WORKER_CACHE_NAMESPACE"}, "env", "file", "flag", name, "", "file", "env", "flag"},
+		)
+	}
+	dirs := func(s *session, c *cli.Context) (any, error) {
+		o, err := s.readCacheFlags(c)
+		return o.dirs, err
+	}
+	list = append(list, meaning{
+		"run", "cache-dir",
+		[]string{"RUNPODCTL_WORKER_CACHE_DIR"},
+		"/env:/env2", "/file", "/flag", dirs,
+		[]string{},
+		[]string{"/file"},
+		[]string{"/env", "/env2"},
+		[]string{"/flag"},
+	})
 	for _, command := range []string{"serve", "run"} {
 		list = append(list, meaning{command, "handler", []string{"RUNPOD_HANDLER"}, py + ":a", py + ":b", py + ":c", handler, nil, "b", "a", "c"})
 	}

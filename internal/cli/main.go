@@ -64,7 +64,7 @@ func newApp(s *session) *cli.App {
 		DisableSliceFlagSeparator: true,
 		OnUsageError:              onUsageError,
 		ExitErrHandler:            func(*cli.Context, error) {}, // report does it
-		Commands:                  []*cli.Command{doctorCommand(s), serveCommand(s), runCommand(s)},
+		Commands:                  []*cli.Command{doctorCommand(s), serveCommand(s), runCommand(s), cacheCommand(s)},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("unknown command %q; see runpodctl-worker --help", c.Args().First())

@@ -15,6 +15,7 @@ import (
 	"runpodctl-worker/internal/journal"
 	"runpodctl-worker/internal/metrics"
 	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/volume"
 	"runpodctl-worker/internal/worker"
 )
 
@@ -110,6 +111,16 @@ func (o *observed) checked() func(checks.Row) {
 	}
 	return func(row checks.Row) {
 		o.metrics.Checked(metrics.Check{ID: row.Step.ID, Result: row.Result.Status.String(), Summary: row.Result.Summary})
+	}
+}
+
+// copied hears of what the cache has copied.
+func (o *observed) copied() func(direction string, r volume.Report) {
+	if o == nil {
+		return nil
+	}
+	return func(direction string, r volume.Report) {
+		o.metrics.Cached(direction, metrics.Copied{Files: r.Files, Bytes: r.Bytes, Seconds: r.Seconds})
 	}
 }
 

@@ -25,6 +25,7 @@ func (h *workerHost) queue(l lifecycle) error {
 	}
 	defer h.openJournal()()
 	reason, err := h.once(l)
+	h.cache.end()
 	switch reason {
 	case worker.Refreshed:
 		h.log.Info("A job asked for a fresh worker: this one ends.")
@@ -70,6 +71,10 @@ func (h *workerHost) realtime(l lifecycle) error {
 	case h.platform.EndpointID == "":
 		return usagef("a realtime worker needs the id of its endpoint for its route: set %s", config.EndpointID)
 	}
+	if h.cache.hydrate(l.fetch); ended(l.fetch) {
+		return nil
+	}
+	defer h.cache.end()
 	api := h.client()
 	defer api.Close()
 	return workerExit(realtime.Serve(l.fetch, l.work, realtime.Config{
@@ -78,6 +83,10 @@ func (h *workerHost) realtime(l lifecycle) error {
 			return new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
 		},
 		ReadyTimeout: h.options.readyTimeout, GracePeriod: h.options.grace, Log: h.log,
+		OnReady: func(context.Context, protocol.Ready) error {
+			h.cache.begin(l, lookInterval)
+			return nil
+		},
 		Heartbeat: func(ctx context.Context, held func() []string) {
 			worker.Heartbeat(ctx, worker.Config{PingInterval: h.platform.PingInterval, Log: h.log, Observer: h.watched.observer()}, api, held)
 		},
@@ -99,6 +108,10 @@ func (h *workerHost) supervise(l lifecycle) error {
 	case err != nil:
 		return h.unfit(err, nil)
 	}
+	if h.cache.hydrate(l.fetch); ended(l.fetch) {
+		return nil
+	}
+	defer h.cache.end()
 	stdout, stderr := h.secrets.Writer(h.stdout), h.secrets.Writer(h.stderr)
 	defer stdout.Flush()
 	defer stderr.Flush()
@@ -127,7 +140,7 @@ func (h *workerHost) attend(l lifecycle, p *proc.Process) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := h.awaitAndWatch(ctx)
+	err := h.awaitAndWatch(ctx, func() { h.cache.begin(l, lookInterval) })
 	cancel()
 	<-stop
 	select {
@@ -143,7 +156,7 @@ func (h *workerHost) attend(l lifecycle, p *proc.Process) error {
 }
 
 // awaitAndWatch returns when readiness was not reached in time, when it is lost, and, without an error, when ctx ends.
-func (h *workerHost) awaitAndWatch(ctx context.Context) error {
+func (h *workerHost) awaitAndWatch(ctx context.Context, isReady func()) error {
 	gate := ready.NewGate(h.log, h.options.probes...)
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if limit := h.options.readyTimeout; limit > 0 && len(h.options.probes) > 0 {
@@ -154,6 +167,7 @@ func (h *workerHost) awaitAndWatch(ctx context.Context) error {
 	if err == nil {
 		h.log.Info("The program is ready.")
 		h.watched.enter(worker.Ready)
+		isReady()
 		err = gate.Watch(ctx, func() bool { return false })
 	}
 	if ended(ctx) {
