@@ -356,6 +356,22 @@ func TestVerify_RightLengthWrongBytes(t *testing.T) {
 	require.Len(t, contents(t, r.dir()), 1)
 }
 
+func TestVerify_AManifestThatCannotBeRead(t *testing.T) {
+	r := newRig(t)
+	r.write("small", "s")
+	r.sync()
+	require.NoError(t, os.Truncate(r.mirror(manifestName), 10))
+	found, err := r.cache().Verify(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, 1, found.ProblemsTotal)
+	require.Equal(t, manifestName, found.Problems[0].Path)
+
+	require.NoError(t, os.Remove(r.mirror(manifestName)))
+	found, err = r.cache().Verify(context.Background())
+	require.NoError(t, err)
+	require.Zero(t, found.ProblemsTotal, "a mirror that nobody has written yet")
+}
+
 // flip changes a byte and nothing else that can be seen.
 func flip(t *testing.T, path string, at int) {
 	t.Helper()
