@@ -119,6 +119,8 @@ func (s *session) cacheArguments(c *cli.Context) (action string, dirs []string, 
 		return "", nil, usagef("cache %s: want hydrate, sync, status, verify or prune", cmp.Or(action, "without an action"))
 	case len(dirs) == 0 && (action == actionHydrate || action == actionSync):
 		return "", nil, usagef("cache %s: name the directories", action)
+	case len(dirs) > 0 && (action == actionVerify || action == actionPrune):
+		return "", nil, usagef("cache %s: it is for the whole mirror; %q is too much", action, dirs[0])
 	case c.Bool(flagDryRun) && action != actionPrune:
 		return "", nil, usagef("--%s goes with %s, not with %s", flagDryRun, actionPrune, action)
 	case c.Int(flagCopiers) < 0:

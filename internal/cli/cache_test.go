@@ -131,12 +131,16 @@ func TestCache_WithoutAVolume(t *testing.T) {
 	tr := newTree(t)
 	require.NoError(t, os.Remove(tr.volume))
 	for _, action := range []string{"hydrate", "sync", "status", "verify", "prune"} {
-		i := tr.cache(action, tr.dir)
+		words := []string{action, tr.dir}
+		if action == "verify" || action == "prune" {
+			words = words[:1] // these are for the whole mirror
+		}
+		i := tr.cache(words...)
 		require.Zero(t, i.code)
 		require.Equal(t, tr.volume+": there is no network volume\n", i.stdout.String())
 		require.Empty(t, i.stderr.String())
 
-		i = tr.cache(action, tr.dir, "--json")
+		i = tr.cache(append(words, "--json")...)
 		require.Zero(t, i.code)
 		require.Equal(t, `{"schema":1,"action":"`+action+`","mirror":"MIRROR","available":false}`+"\n", tr.says(i))
 	}
@@ -160,6 +164,8 @@ func TestCache_Failures(t *testing.T) {
 		{[]string{"sync", tr.dir, "--json", "--timeout", "1ns"}, 1, "failed"},
 		{[]string{"sync", "--json"}, 2, "usage"},
 		{[]string{"sync", "/", "--json"}, 2, "usage"},
+		{[]string{"verify", tr.dir, "--json"}, 2, "usage"},
+		{[]string{"prune", "--json", "--", tr.dir}, 2, "usage"},
 	} {
 		i := tr.cache(tt.args...)
 		require.Equal(t, tt.exit, i.code, tt.args)
