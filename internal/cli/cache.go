@@ -94,7 +94,7 @@ func (s *session) cache(c *cli.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %s (--%s)", limit, flagTimeout))
 		defer cancel()
 	}
-	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dryRun: c.Bool(flagDryRun)}
+	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dirs: len(dirs), dryRun: c.Bool(flagDryRun)}
 	err = result.act(ctx, cache)
 	view.close()
 	switch {
