@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/redact"
@@ -56,11 +57,29 @@ func (l *programLog) line(to io.Writer, job protocol.Job, text []byte, cut int) 
 			return
 		}
 	}
+	if cut > 0 {
+		whole := wholeRunes(text)
+		cut += len(text) - len(whole)
+		text = whole
+	}
 	message := l.secrets.CutString(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
 	if cut > 0 {
 		message += fmt.Sprintf("...TRUNCATED (%d bytes)...", cut)
 	}
 	_, _ = to.Write(jsonLine(levelName(slog.LevelInfo), job.ID, inBatch(job.BatchID, message)))
+}
+
+// wholeRunes leaves out a character that was cut at the end of a text.
+func wholeRunes(text []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if start := text[len(text)-i:]; utf8.RuneStart(start[0]) {
+			if utf8.FullRune(start) {
+				return text
+			}
+			return text[:len(text)-i]
+		}
+	}
+	return text
 }
 
 // isRecord tells whether a line is one JSON object.

@@ -33,7 +33,10 @@ func TestProgramLog(t *testing.T) {
 		{"a line with a key", protocol.Job{}, "key=s3cr3t-key", 0, `{"requestId":null,"message":"key=[REDACTED]","level":"INFO"}`},
 		{"a signed URL", protocol.Job{}, "see https://b/?X-Amz-Signature=ab", 0, `{"requestId":null,"message":"see https://b/?X-Amz-Signature=[REDACTED]","level":"INFO"}`},
 		{"a record that would be none", protocol.Job{}, `{"authorization": 123}`, 0, `{"requestId":null,"message":"{\"authorization\": [REDACTED]}","level":"INFO"}`},
-		{"a cut line", protocol.Job{}, "hello \xc3", 7, `{"requestId":null,"message":"hello ` + "\uFFFD" + `...TRUNCATED (7 bytes)...","level":"INFO"}`},
+		{"a cut line", protocol.Job{}, "hello é", 7, `{"requestId":null,"message":"hello é...TRUNCATED (7 bytes)...","level":"INFO"}`},
+		{"a line cut within a character", protocol.Job{}, "hello \xc3", 7, `{"requestId":null,"message":"hello ...TRUNCATED (8 bytes)...","level":"INFO"}`},
+		{"a line cut within a long one", protocol.Job{}, "hello \xf0\x9f\x98", 7, `{"requestId":null,"message":"hello ...TRUNCATED (10 bytes)...","level":"INFO"}`},
+		{"a cut line that is no text", protocol.Job{}, "\xff\xff", 7, `{"requestId":null,"message":"` + "\uFFFD" + `...TRUNCATED (7 bytes)...","level":"INFO"}`},
 		{"a blank line", job, "  ", 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
