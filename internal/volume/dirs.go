@@ -102,6 +102,19 @@ func (c *Cache) openDirs(create bool) (roots, error) {
 // roots are open directories. Nothing outside them can be reached through one.
 type roots []*os.Root
 
+// at is one of them, which may be gone by now.
+func (r roots) at(dir int) (*os.Root, error) {
+	if r[dir] == nil {
+		return nil, fs.ErrNotExist
+	}
+	return r[dir], nil
+}
+
+// none tells whether not one of them is there.
+func (r roots) none() bool {
+	return !slices.ContainsFunc(r, func(root *os.Root) bool { return root != nil })
+}
+
 func (r roots) close() {
 	for _, root := range r {
 		if root != nil {

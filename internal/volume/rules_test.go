@@ -231,6 +231,41 @@ func TestSync_NoDirectoryYet(t *testing.T) {
 	require.Equal(t, 1, r.hydrate().Files)
 }
 
+// While a sync waits for its lock, directories may be taken away.
+func TestSync_DirectoryTakenAwayMeanwhile(t *testing.T) {
+	r := newRig(t)
+	r.write("old", "o")
+	r.sync()
+	before := read(t, r.mirror(manifestName))
+	small, big := r.write("small", "s"), r.write("big", large("b"))
+	other := filepath.Join(r.base, "other")
+
+	for _, rest := range []bool{false, true} {
+		c := r.cache(func(o *Options) { o.Dirs = append(o.Dirs, other) })
+		r.write("small", "s")
+		r.write("big", large("b"))
+		p := &pulse{}
+		found, m, err := c.look(t.Context(), p, c.openToWrite)
+		require.NoError(t, err)
+		t.Cleanup(m.close)
+		r.fresh()
+		if rest {
+			require.NoError(t, os.Mkdir(other, 0o755))
+		}
+		var got result
+		require.NoError(t, c.syncLocked(t.Context(), p, found, m, &got))
+		if !rest {
+			require.Equal(t, before, read(t, r.mirror(manifestName)), "the mirror is not emptied")
+			continue
+		}
+		var paths []string
+		for _, s := range found.skips.list {
+			paths = append(paths, s.Path)
+		}
+		require.ElementsMatch(t, []string{small, big}, paths)
+	}
+}
+
 func TestHydrate_WhatIsKept(t *testing.T) {
 	tests := []struct {
 		name  string

@@ -65,6 +65,9 @@ func (c *Cache) syncLocked(ctx context.Context, p *pulse, t *tree, m *mirror, r 
 		return err
 	}
 	defer dirs.close()
+	if dirs.none() { // they were taken away while the lock was waited for
+		return nil
+	}
 	job := &upload{cache: c, pulse: p, mirror: m, dirs: dirs, plan: plan, tree: t}
 	defer job.cleanUp()
 	p.begin("sync", plan.load())
@@ -155,7 +158,11 @@ func (u *upload) big(ctx context.Context, f file) error {
 }
 
 func (u *upload) bigOnce(ctx context.Context, f file) (entry, error) {
-	s, err := openSource(u.dirs[f.dir], f.rel)
+	root, err := u.dirs.at(f.dir)
+	if err != nil {
+		return entry{}, err
+	}
+	s, err := openSource(root, f.rel)
 	if err != nil {
 		return entry{}, err
 	}
