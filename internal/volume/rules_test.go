@@ -106,6 +106,46 @@ func TestSync_WhatIsLeftOut(t *testing.T) {
 }
 
 // The hub's layout comes back as it was: blobs, links to them, names of revisions.
+// What no reader of the manifest can find again is not written there, else each sync would copy it anew.
+func TestSync_PathsThatDoNotComeBack(t *testing.T) {
+	r := newRig(t)
+	r.write("plain", "p")
+	deep := r.dir()
+	root, err := os.OpenRoot(r.dir())
+	require.NoError(t, err)
+	for len(deep) < maxPath {
+		name := strings.Repeat("d", 200)
+		deep = filepath.Join(deep, name)
+		require.NoError(t, root.Mkdir(name, 0o755))
+		inner, err := root.OpenRoot(name)
+		require.NoError(t, err)
+		require.NoError(t, root.Close())
+		root = inner
+	}
+	require.NoError(t, root.WriteFile("small", []byte("s"), 0o644))
+	require.NoError(t, root.WriteFile("big", []byte(large("b")), 0o644))
+	require.NoError(t, root.Close())
+	odd := filepath.Join(r.base, "odd\xff")
+	require.NoError(t, os.Mkdir(odd, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(odd, "small"), []byte("s"), 0o644))
+
+	c := r.cache(func(o *Options) { o.Dirs = append(o.Dirs, odd) })
+	report, err := c.Sync(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	require.ElementsMatch(t, []Skip{
+		{filepath.Join(deep, "small"), "a path that is too long"},
+		{filepath.Join(deep, "big"), "a path that is too long"},
+		{filepath.Join(odd, "small"), "a name that is not UTF-8"},
+	}, report.Skipped)
+	report, err = c.Sync(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, report.Files, "nothing has changed")
+	found, err := c.Verify(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Problems)
+}
+
 func TestSync_HubLayout(t *testing.T) {
 	r := newRig(t)
 	r.write("hub/models--x/blobs/small", "config")
