@@ -229,6 +229,22 @@ func TestSync_WhatCountsAsChanged(t *testing.T) {
 }
 
 // Only the process that has seen a file can tell that another one has its length and its time.
+// The first moment of 1970 is a time like any other.
+func TestSync_TimeZero(t *testing.T) {
+	r := newRig(t)
+	for _, path := range []string{r.write("small", "s"), r.write("big", large("b"))} {
+		require.NoError(t, os.Chtimes(path, time.Unix(0, 0), time.Unix(0, 0)))
+		r.sync()
+		require.NoError(t, os.Chmod(path, 0o600))
+	}
+	require.Zero(t, r.sync().Files)
+	want := image(t, r.dir())
+	r.fresh()
+	r.hydrate()
+	require.Equal(t, want, image(t, r.dir()))
+	require.Zero(t, r.hydrate().Files)
+}
+
 func TestSync_SameLengthAndTime(t *testing.T) {
 	for name, content := range map[string]string{"small": "a", "large": large("a")} {
 		t.Run(name, func(t *testing.T) {
