@@ -492,6 +492,10 @@ func TestPrune(t *testing.T) {
 	require.FileExists(t, r.mirror(bigName, gone), "a sync leaves it, since another writer's manifest may name it")
 	temp := r.mirror(bigName, filepath.Dir(gone), "model.bin.12.34.rpvc.tmp")
 	require.NoError(t, os.WriteFile(temp, []byte("torn"), 0o600))
+	for _, path := range []string{r.mirror(bigName, gone), temp} { // files may claim to be of the future
+		later := time.Now().AddDate(50, 0, 0)
+		require.NoError(t, os.Chtimes(path, later, later))
+	}
 
 	c := r.cache()
 	pruned, err := c.Prune(t.Context(), false)
