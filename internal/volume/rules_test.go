@@ -229,6 +229,27 @@ func TestSync_WhatCountsAsChanged(t *testing.T) {
 }
 
 // Only the process that has seen a file can tell that another one has its length and its time.
+// A file that the mirror has no entry of may lie there all the same, and be another version of the same size and time.
+func TestSync_AnotherVersionOfTheSameTime(t *testing.T) {
+	r := newRig(t)
+	when := time.Unix(1e9, 0)
+	for _, content := range []string{large("a"), "", large("b")} {
+		if content == "" {
+			r.fresh()
+			r.write("other", "o")
+		} else {
+			require.NoError(t, os.Chtimes(r.write("big", content), when, when))
+		}
+		r.sync()
+	}
+	found, err := r.cache().Verify(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Problems)
+	r.fresh()
+	r.hydrate()
+	require.Equal(t, large("b"), read(t, filepath.Join(r.dir(), "big")))
+}
+
 // The first moment of 1970 is a time like any other.
 func TestSync_TimeZero(t *testing.T) {
 	r := newRig(t)
