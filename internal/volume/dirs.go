@@ -49,7 +49,12 @@ func apart(dirs []string, volume string) error {
 }
 
 // resolve is the real path of something that may not be there yet.
-func resolve(path string) (string, error) {
+func resolve(path string) (string, error) { return resolveVia(path, maxLinks) }
+
+// maxLinks bounds how many links to nothing may lead to one another.
+const maxLinks = 40
+
+func resolveVia(path string, links int) (string, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return "", fmt.Errorf("%q is no path", path)
 	}
@@ -61,8 +66,24 @@ func resolve(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return resolved, err
 	}
-	parent, err := resolve(filepath.Dir(path))
-	return filepath.Join(parent, filepath.Base(path)), err
+	parent, err := resolveVia(filepath.Dir(path), links)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(parent, filepath.Base(path))
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path, nil //nolint:nilerr // it is not there
+	}
+	target, err := os.Readlink(path)
+	switch {
+	case err != nil:
+		return "", err
+	case links == 0:
+		return "", errors.New("too many links")
+	case !filepath.IsAbs(target):
+		target = filepath.Join(parent, target)
+	}
+	return resolveVia(target, links-1)
 }
 
 func within(path, dir string) bool {

@@ -50,6 +50,21 @@ func TestNew_Directories(t *testing.T) {
 }
 
 // VC-06: no volume is no error of anybody's; a directory that is no mount is said.
+// A directory may be a link to what a cold start has yet to make.
+func TestHydrate_DirectoryBehindALink(t *testing.T) {
+	r := newRig(t)
+	r.write("file", "f")
+	r.sync()
+	r.fresh()
+	link, second := filepath.Join(r.base, "link"), filepath.Join(r.base, "second")
+	require.NoError(t, os.Symlink("second", link))
+	require.NoError(t, os.Symlink(r.dir(), second))
+	report, err := r.cache(func(o *Options) { o.Dirs = []string{link} }).Hydrate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	require.Equal(t, "f", read(t, filepath.Join(link, "file")))
+}
+
 func TestAvailable(t *testing.T) {
 	r := newRig(t)
 	var unmounted *NotMounted
