@@ -37,14 +37,16 @@ class Connection:
 
     def write(self, kind, number=0, *parts):
         """Send one frame. The caller holds the lock where there may be other writers."""
-        size = sum(map(len, parts))
-        head = HEADER.pack(kind, number, size)
-        if size <= _SMALL:
-            self.sock.sendall(b"".join((head, *parts)))
-            return
-        self.sock.sendall(head)
+        small = HEADER.pack(kind, number, sum(map(len, parts)))
         for part in parts:
-            self.sock.sendall(part)
+            if len(part) <= _SMALL:
+                small += part
+            else:
+                self.sock.sendall(small)
+                self.sock.sendall(part)
+                small = b""
+        if small:
+            self.sock.sendall(small)
 
     def send(self, kind, number=0, *parts):
         with self.lock:

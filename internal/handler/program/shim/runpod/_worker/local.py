@@ -57,7 +57,7 @@ def run(config, test_input):
 def _show(printer):
     result, line = printer.result, {}
     if result.output is not None:
-        line["output"] = json.loads(result.output)
+        line["output"] = json.loads(b"".join(result.output))
     if result.flags & outcome.STREAM and printer.chunks:
         line["output"] = [json.loads(chunk) for chunk in printer.chunks]
     if result.error:
