@@ -149,7 +149,9 @@ class Loop:
         try:
             async for item in items:
                 data = stream.take(item)
-                await self._credit(job)
+                while job.credits.empty():
+                    await self._credit(job)
+                job.credits.get()
                 if job.cancelled:
                     break
                 self.worker.chunk(job, data)
@@ -165,12 +167,10 @@ class Loop:
         self.runner.end(job, self.worker, result)
 
     async def _credit(self, job):
-        while job.credits.empty():
-            job.waiting = self.loop.create_future()
-            if job.credits.empty():  # it may have come between the two lines
-                await job.waiting
-            job.waiting = None
-        job.credits.get()
+        job.waiting = self.loop.create_future()
+        if job.credits.empty():  # it may have come between the two lines
+            await job.waiting
+        job.waiting = None
 
     def _wake(self, job):
         if job.waiting and not job.waiting.done():
