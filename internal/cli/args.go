@@ -21,11 +21,11 @@ func normalize(args []string, app *cli.App) []string {
 	spelling, takesValue := map[string]string{}, map[string]bool{}
 	learn := func(flags []cli.Flag) {
 		for _, f := range flags {
+			_, isBool := f.(*cli.BoolFlag)
 			for _, name := range f.Names() {
 				spelling[dashed(name)] = name
+				takesValue[name] = !isBool
 			}
-			_, isBool := f.(*cli.BoolFlag)
-			takesValue[f.Names()[0]] = !isBool
 		}
 	}
 	learn(app.Flags)
@@ -49,7 +49,30 @@ func normalize(args []string, app *cli.App) []string {
 		leading := slices.Clone(out[1:i])
 		out = slices.Concat(out[:1], out[i:i+1], leading, out[i+1:])
 	}
+	if len(out) > 1 && out[1] == commandCache {
+		out = slices.Concat(out[:2], flagsFirst(out[2:], takesValue))
+	}
 	return out
+}
+
+// flagsFirst puts the flags before the arguments that stand between them, where the parser would end at the first of these.
+func flagsFirst(args []string, takesValue map[string]bool) []string {
+	var flags, rest []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == "-" || !strings.HasPrefix(args[i], "-") {
+			rest = append(rest, args[i])
+			continue
+		}
+		flags = append(flags, args[i])
+		if takesValue[strings.TrimPrefix(args[i], "--")] && i+1 < len(args) {
+			i++
+			flags = append(flags, args[i])
+		}
+	}
+	if slices.Contains(flags, "--help") || slices.Contains(flags, "-h") {
+		return flags // the help is about the command, not about what it is to do
+	}
+	return append(flags, rest...)
 }
 
 // commandIndex finds the first argument that is neither a flag nor a flag's value.

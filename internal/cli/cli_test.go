@@ -111,6 +111,18 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a variable that makes no sense", args: []string{"run", "--handler", "echo"}, env: map[string]string{"RUNPOD_PING_INTERVAL": "soon"}, code: 2, line: `RUNPOD_PING_INTERVAL="soon"`},
 		{name: "a config file that is not there", args: []string{"serve", "--config", "gone.yaml"}, code: 2, line: "--config: gone.yaml: no such file"},
 		{name: "an unknown key in the config file", args: []string{"serve", "--config", "bad.yaml"}, code: 2, line: `unknown key "colour"`},
+		{name: "a cache without an action", args: []string{"cache"}, code: 2, line: "cache without an action: want hydrate, sync, status, verify or prune"},
+		{name: "a cache with another action", args: []string{"cache", "heat", "d", "--namespace", "n"}, code: 2, line: "cache heat: want hydrate, sync, status, verify or prune"},
+		{name: "a cache of nothing", args: []string{"cache", "hydrate", "--namespace", "n"}, code: 2, line: "cache hydrate: name the directories"},
+		{name: "a cache without a name", args: []string{"cache", "sync", "d"}, code: 2, line: "the mirror has no name: give --namespace or set RUNPOD_ENDPOINT_ID"},
+		{name: "a cache with a bad name", args: []string{"cache", "sync", "d", "--namespace", "../n"}, code: 2, line: "../n"},
+		{name: "a bad name by the environment", args: []string{"cache", "sync", "d"}, env: map[string]string{"RUNPODCTL_WORKER_CACHE_NAMESPACE": "a/b"}, code: 2, line: "a/b"},
+		{name: "a dry run of what is none", args: []string{"cache", "--dry-run", "sync", "d", "--namespace", "n"}, code: 2, line: "--dry-run goes with prune, not with sync"},
+		{name: "fewer copiers than none", args: []string{"cache", "sync", "d", "--copiers", "-1", "--namespace", "n"}, code: 2, line: "--copiers -1: want 0 or more"},
+		{name: "a cache with an unknown flag", args: []string{"cache", "sync", "d", "--fast"}, code: 2, line: "unknown flag --fast; see runpodctl-worker cache --help"},
+		{name: "a cache with a time that is over", args: []string{"cache", "verify", "--timeout", "-1s"}, code: 2, line: "--timeout -1s: want no negative time"},
+		{name: "a cache that may take less than no time", args: []string{"run", "--handler", "echo", "--cache-timeout", "-1s"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "--cache-timeout -1s: want no negative time"},
+		{name: "a cache of everything", args: []string{"run", "--handler", "echo", "--cache-dir", "/", "--cache-namespace", "n"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: "the root of the file system"},
 		{name: "a log level by flag", args: []string{"serve", "--log-level", "LOUD"}, code: 2, line: `--log-level "LOUD"`},
 	}
 	for _, tt := range tests {
@@ -133,7 +145,7 @@ func TestMain_Usage(t *testing.T) {
 }
 
 func TestMain_HelpAndVersion(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"run", "--help"}, {}} {
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"run", "--help"}, {"cache", "--help"}, {"cache", "sync", "--help"}, {}} {
 		i := invocation{}
 		require.Equal(t, 0, i.run(args...))
 		require.Regexp(t, `(?i)usage:`, i.stdout.String())

@@ -281,7 +281,7 @@ func (s *session) doctorHandler(c *cli.Context, phases []checks.Phase) (*doctorH
 		name: strings.Join(spec.args(options.python), " "), loading: loadingTime(c, platform.InitTimeout), limit: limit,
 		make: func(output io.Writer) *program.Program {
 			return program.New(program.Options{
-				Args: spec.args(options.python), Env: s.Environ(), Stdout: output, Stderr: output,
+				Args: spec.args(options.python), Env: withOwnPath(s.Environ()), Stdout: output, Stderr: output,
 				Log: s.doctorLog(c, output), Secrets: s.secrets, LogLevel: c.String(flagLogLevel),
 			})
 		},

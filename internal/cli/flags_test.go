@@ -62,15 +62,41 @@ func meanings(t *testing.T) []meaning {
 	py := file("h.py", "def a(job): pass\ndef b(job): pass\ndef c(job): pass\n")
 	logLevels, logFormats := []string{"RUNPOD_LOG_LEVEL", "RUNPOD_DEBUG_LEVEL"}, []string{"RUNPODCTL_WORKER_LOG_FORMAT"}
 	var list []meaning
-	for _, command := range []string{"doctor", "serve", "run"} {
+	for _, command := range []string{"doctor", "serve", "run", "cache"} {
 		list = append(
 			list,
 			meaning{command, "log-level", logLevels, "WARN", "ERROR", "DEBUG", level, "INFO", "ERROR", "WARN", "DEBUG"},
 			meaning{command, "log-format", logFormats, "json", "text", "auto", format, false, false, true, false},
 			meaning{command, "no-color", []string{"NO_COLOR"}, "1", "false", "false", noColor, false, false, true, false},
-			meaning{command, "ready-timeout", []string{"RUNPOD_INIT_TIMEOUT"}, "7", "9s", "0", loading, "7m0s", "9s", "7s", "0s"},
 		)
 	}
+	for _, command := range []string{"doctor", "serve", "run"} {
+		list = append(list, meaning{command, "ready-timeout", []string{"RUNPOD_INIT_TIMEOUT"}, "7", "9s", "0", loading, "7m0s", "9s", "7s", "0s"})
+	}
+	for command, prefix := range map[string]string{"run": "cache-", "cache": ""} {
+		mount := func(s *session, c *cli.Context) (any, error) {
+			return s.setting(c, prefix+"volume", config.CacheVolume), nil
+		}
+		name := func(s *session, c *cli.Context) (any, error) { return s.namespace(c, prefix+"namespace"), nil }
+		list = append(
+			list,
+			meaning{command, prefix + "volume", []string{"RUNPODCTL_WORKER_CACHE_VOLUME"}, "/env", "/file", "/flag", mount, "/runpod-volume", "/file", "/env", "/flag"},
+			meaning{command, prefix + "namespace", []string{"RUNPODCTL_WORKER_CACHE_NAMESPACE"}, "env", "file", "flag", name, "", "file", "env", "flag"},
+		)
+	}
+	dirs := func(s *session, c *cli.Context) (any, error) {
+		o, err := s.readCacheFlags(c)
+		return o.dirs, err
+	}
+	list = append(list, meaning{
+		"run", "cache-dir",
+		[]string{"RUNPODCTL_WORKER_CACHE_DIR"},
+		"/env:/env2", "/file", "/flag", dirs,
+		[]string{},
+		[]string{"/file"},
+		[]string{"/env", "/env2"},
+		[]string{"/flag"},
+	})
 	for _, command := range []string{"serve", "run"} {
 		list = append(list, meaning{command, "handler", []string{"RUNPOD_HANDLER"}, py + ":a", py + ":b", py + ":c", handler, nil, "b", "a", "c"})
 	}
@@ -125,10 +151,35 @@ func TestFlags_BeatVariablesAndThoseTheFile(t *testing.T) {
 	}
 }
 
+// What a command line says in one way beats what the config file says in another.
+func TestFlags_BeatTheFileAlsoInAnotherWay(t *testing.T) {
+	keyFile := written(t, "in-given")
+	for _, key := range []struct{ flag, variable string }{
+		{"api-key", "RUNPODCTL_WORKER_API_KEY"},
+		{"worker-key", "RUNPODCTL_WORKER_WORKER_KEY"},
+	} {
+		m := meaning{command: "serve", read: func(s *session, c *cli.Context) (any, error) {
+			return s.readKey(c, slog.New(slog.DiscardHandler), key.flag, key.flag+"-file", key.variable)
+		}}
+		env := map[string]string{key.variable: "of-env"}
+		asText, asFile := written(t, key.flag+": of-file\n"), written(t, key.flag+"-file: gone\n")
+		require.Equal(t, "in-given", m.of(t, nil, "--config", asText, "--"+key.flag+"-file", keyFile))
+		require.Equal(t, "of-flag", m.of(t, nil, "--config", asFile, "--"+key.flag, "of-flag"))
+		require.Equal(t, "in-given", m.of(t, env, "--config", asText, "--"+key.flag+"-file", keyFile))
+		require.Equal(t, "of-env", m.of(t, env, "--config", asFile))
+	}
+	m := meaning{command: "run", read: func(s *session, c *cli.Context) (any, error) {
+		spec, err := findHandler(c.String(flagHandler), s.command, s.Lookup)
+		return spec.String(), err
+	}}
+	require.Equal(t, "sleep 1", m.of(t, nil, "--config", written(t, "handler: echo\n"), "--", "sleep", "1"))
+}
+
 // of reads the flag from a command line.
 func (m meaning) of(t *testing.T, env map[string]string, args ...string) (got any) {
 	t.Helper()
-	s := &session{Process: Process{Args: []string{m.command}, Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, secrets: secretsOf(nil)}
+	args, program := splitCommand(args)
+	s := &session{command: program, Process: Process{Args: []string{m.command}, Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, secrets: secretsOf(nil)}
 	app := newApp(s)
 	app.Command(m.command).Action = func(c *cli.Context) (err error) {
 		if got, err = m.read(s, c); err != nil && m.unset == nil && len(args) == 0 && env == nil {

@@ -16,6 +16,9 @@ type flagGroup struct {
 	flags []cli.Flag
 }
 
+// word is one that a command takes, and what it means.
+type word struct{ name, meaning string }
+
 const (
 	helpWidth  = 80
 	helpGutter = 26 // where the descriptions begin
@@ -25,12 +28,24 @@ const (
 // are wanted first at the top. One that the command line does not name is only listed: the flags of all of them take
 // longer than all else at a start.
 func (s *session) newCommand(name, usage string, examples []string, groups func() []flagGroup, action cli.ActionFunc) *cli.Command {
+	return s.newCommandOf(name, "[flags] [-- COMMAND…]", usage, nil, examples, groups, action)
+}
+
+// newCommandOf is newCommand for one with arguments of its own, the first of which is one of the words.
+func (s *session) newCommandOf(name, arguments, usage string, words []word, examples []string, groups func() []flagGroup, action cli.ActionFunc) *cli.Command {
 	cmd := &cli.Command{Name: name, Usage: usage, Action: action}
 	if !slices.Contains(s.Args, name) {
 		return cmd
 	}
 	var help strings.Builder
-	fmt.Fprintf(&help, "%s\n\nUsage:\n  runpodctl-worker %s [flags] [-- COMMAND…]\n\nExamples:\n", usage, name)
+	fmt.Fprintf(&help, "%s\n\nUsage:\n  runpodctl-worker %s %s\n\n", usage, name, arguments)
+	for _, w := range words {
+		help.WriteString(helpEntry(w.name, w.meaning))
+	}
+	if len(words) > 0 {
+		help.WriteByte('\n')
+	}
+	help.WriteString("Examples:\n")
 	for _, example := range examples {
 		fmt.Fprintf(&help, "  runpodctl-worker %s\n", example)
 	}
@@ -51,10 +66,16 @@ func flagHelp(f cli.Flag) string {
 	if d.hidden {
 		return ""
 	}
-	head, text := "  "+d.head(), d.usage
+	text := d.usage
 	if d.value != "" {
 		text += " (default: " + d.value + ")"
 	}
+	return helpEntry(d.head(), text)
+}
+
+// helpEntry puts a description beside what it describes, or beneath where that is long.
+func helpEntry(head, text string) string {
+	head = "  " + head
 	lines := wrap(text, helpWidth-helpGutter)
 	var out strings.Builder
 	if utf8.RuneCountInString(head) < helpGutter {

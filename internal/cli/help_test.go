@@ -11,7 +11,7 @@ import (
 )
 
 // withFlags is a session whose line names every command, so that all have their flags.
-var withFlags = &session{Process: Process{Args: []string{"doctor", "serve", "run"}}}
+var withFlags = &session{Process: Process{Args: []string{"doctor", "serve", "run", "cache"}}}
 
 // The page lists every flag of every command; run with -v to see the rows that it should have.
 func TestFlags_AreDocumented(t *testing.T) {

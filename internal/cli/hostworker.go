@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"slices"
 
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/handler/echo"
@@ -32,6 +34,7 @@ type workerHost struct {
 	secrets        *redact.Secrets
 	printed        *programLog // nil: what the program prints goes through as it is
 	watched        *observed   // nil: nobody looks
+	cache          *warmCache  // nil: nothing is cached
 }
 
 // once runs one worker to its end.
@@ -59,12 +62,16 @@ func (h *workerHost) once(l lifecycle) (worker.Reason, error) {
 		StreamBatch:  h.options.batch,
 		Log:          h.log,
 		Journal:      h.journal,
-		Observer:     h.watched.observer(),
+		Observer:     h.cache.watch(h.watched.observer()),
+		Prepare:      h.cache.hydrate,
 		OnReady: func(ctx context.Context, handler worker.Handler, ready protocol.Ready, first bool) error {
 			if h.fit != nil {
 				if err := h.fit.start(ctx, ready, handler, first); err != nil {
 					return h.unfit(err, handler)
 				}
+			}
+			if first {
+				h.cache.begin(l, 0)
 			}
 			if h.ready != nil {
 				h.ready(ready)
@@ -118,7 +125,7 @@ func (h *workerHost) bare() worker.Handler {
 	}
 	return program.New(program.Options{
 		Args:        spec.args(h.options.python),
-		Env:         h.env,
+		Env:         withOwnPath(h.env),
 		Stdout:      h.stdout,
 		Stderr:      h.stderr,
 		Log:         h.log,
@@ -133,6 +140,15 @@ func (h *workerHost) bare() worker.Handler {
 		Line:        line,
 		Secrets:     h.secrets,
 	})
+}
+
+// withOwnPath tells a program where this one is: what it mirrors by itself is copied by this program too.
+func withOwnPath(env []string) []string {
+	path, err := os.Executable()
+	if err != nil {
+		return env
+	}
+	return append(slices.Clip(env), config.Binary+"="+path)
 }
 
 // workerExit turns the end of a worker into the command's: work that is left unsettled has a code of its own, and so

@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"runpodctl-worker/internal/mistake"
 )
 
 // drainSignal is for whoever wants the jobs finished and nothing else: however often it comes, it never cuts them short.
@@ -76,7 +78,10 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 // tell logs without waiting: a log that nobody reads any more must not make the program deaf to the next signal.
 func tell(log func(string, ...any), message string) {
 	said := make(chan struct{})
-	go func() { defer close(said); log(message) }()
+	go func() {
+		defer close(said)
+		_ = mistake.Catch(func() { log(message) }) // there is nowhere else to say it
+	}()
 	select {
 	case <-said:
 	case <-time.After(tellTime):

@@ -41,7 +41,7 @@ func Main(p Process) int {
 	s := &session{Process: p, command: command, secrets: secretsOf(p.Lookup)}
 	app := newApp(s)
 	args = normalize(args, app)
-	err := s.guard(func() error { return app.RunContext(context.Background(), args) })
+	err := guard(func() error { return app.RunContext(context.Background(), args) })
 	return report(p.Stderr, s.secrets.Error(err), slices.Contains(args, "--"+flagJSON))
 }
 
@@ -64,7 +64,7 @@ func newApp(s *session) *cli.App {
 		DisableSliceFlagSeparator: true,
 		OnUsageError:              onUsageError,
 		ExitErrHandler:            func(*cli.Context, error) {}, // report does it
-		Commands:                  []*cli.Command{doctorCommand(s), serveCommand(s), runCommand(s)},
+		Commands:                  []*cli.Command{doctorCommand(s), serveCommand(s), runCommand(s), cacheCommand(s)},
 		Action: func(c *cli.Context) error {
 			if c.Args().Present() {
 				return usagef("unknown command %q; see runpodctl-worker --help", c.Args().First())

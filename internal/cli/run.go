@@ -64,6 +64,7 @@ func runFlags() []flagGroup {
 			&cli.StringFlag{Name: flagStateDir, Usage: "local `DIR` for the journal of what this worker owes, which survives its end; none = no journal (default: $XDG_STATE_HOME, /var/lib or the temporary directory)"},
 			&cli.BoolFlag{Name: flagPingEarly, Usage: "heartbeats begin before the handler is loaded, not after"},
 		}},
+		{"Warm directories", cacheFlags()},
 		{"Results", append(sizeFlags(), offloadFlag(), &cli.BoolFlag{Name: flagBatch, Usage: "items of a stream that are text and come within 60ms are joined and posted as one"})},
 		{"One job instead of the platform's", jobFlags()},
 		{"Stopping", slices.Concat(stopFlags(), []cli.Flag{
@@ -102,7 +103,7 @@ func (s *session) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	looked, err := readObserveFlags(c, mode)
+	looked, err := readObserveFlags(c)
 	if err != nil {
 		return err
 	}
@@ -139,6 +140,9 @@ func (s *session) run(c *cli.Context) error {
 	}
 	life, endLife := watchSignals(s.Process, log, meaning)
 	defer endLife()
+	if host.cache, err = s.openCache(options.cache, options.grace, watched.copied(), log); err != nil {
+		return err
+	}
 	if _, _, err := host.fit.suite(life.fetch, checks.ConfigFrom(s.Lookup), false); err != nil {
 		return err // a file of checks that makes no sense is the caller's mistake, not the machine's
 	}

@@ -24,6 +24,9 @@ func (s *session) readRunFlags(c *cli.Context, initTimeout time.Duration) (worke
 	if o.statePlaces, err = s.statePlaces(c.String(flagStateDir)); err != nil {
 		return o, err
 	}
+	if o.cache, err = s.readCacheFlags(c); err != nil {
+		return o, err
+	}
 	if o.jobTimeout = c.Duration(flagJobTimeout); o.jobTimeout < 0 {
 		return o, usagef("--%s %s: want no negative time", flagJobTimeout, o.jobTimeout)
 	}

@@ -25,6 +25,7 @@ func (h *workerHost) queue(l lifecycle) error {
 	}
 	defer h.openJournal()()
 	reason, err := h.once(l)
+	h.cache.end()
 	switch reason {
 	case worker.Refreshed:
 		h.log.Info("A job asked for a fresh worker: this one ends.")
@@ -70,6 +71,10 @@ func (h *workerHost) realtime(l lifecycle) error {
 	case h.platform.EndpointID == "":
 		return usagef("a realtime worker needs the id of its endpoint for its route: set %s", config.EndpointID)
 	}
+	if h.cache.hydrate(l.fetch); ended(l.fetch) {
+		return nil
+	}
+	defer h.cache.end()
 	api := h.client()
 	defer api.Close()
 	return workerExit(realtime.Serve(l.fetch, l.work, realtime.Config{
@@ -78,10 +83,14 @@ func (h *workerHost) realtime(l lifecycle) error {
 			return new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(port)))
 		},
 		ReadyTimeout: h.options.readyTimeout, GracePeriod: h.options.grace, Log: h.log,
-		Heartbeat: func(ctx context.Context, held func() []string) {
-			worker.Heartbeat(ctx, worker.Config{PingInterval: h.platform.PingInterval, Log: h.log}, api, held)
+		OnReady: func(context.Context, protocol.Ready) error {
+			h.cache.begin(l, lookInterval)
+			return nil
 		},
-	}, h.handler()))
+		Heartbeat: func(ctx context.Context, held func() []string) {
+			worker.Heartbeat(ctx, worker.Config{PingInterval: h.platform.PingInterval, Log: h.log, Observer: h.watched.observer()}, api, held)
+		},
+	}, h.watched.requests(l.fetch, h.handler())))
 }
 
 // supervise is the worker of a load-balanced endpoint: all checks, then the program, which serves its port itself.
@@ -99,6 +108,10 @@ func (h *workerHost) supervise(l lifecycle) error {
 	case err != nil:
 		return h.unfit(err, nil)
 	}
+	if h.cache.hydrate(l.fetch); ended(l.fetch) {
+		return nil
+	}
+	defer h.cache.end()
 	stdout, stderr := h.secrets.Writer(h.stdout), h.secrets.Writer(h.stderr)
 	defer stdout.Flush()
 	defer stderr.Flush()
@@ -108,7 +121,10 @@ func (h *workerHost) supervise(l lifecycle) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(h.attend(l, p), h.endProgram(l, p))
+	h.watched.enter(worker.Loading)
+	err = h.attend(l, p)
+	h.watched.enter(worker.Draining)
+	return errors.Join(err, h.endProgram(l, p))
 }
 
 // attend waits for the program's probes, then watches it until it ends, its readiness is lost, or the first signal.
@@ -124,7 +140,7 @@ func (h *workerHost) attend(l lifecycle, p *proc.Process) error {
 		case <-ctx.Done():
 		}
 	}()
-	err := h.awaitAndWatch(ctx)
+	err := h.awaitAndWatch(ctx, func() { h.cache.begin(l, lookInterval) })
 	cancel()
 	<-stop
 	select {
@@ -140,7 +156,7 @@ func (h *workerHost) attend(l lifecycle, p *proc.Process) error {
 }
 
 // awaitAndWatch returns when readiness was not reached in time, when it is lost, and, without an error, when ctx ends.
-func (h *workerHost) awaitAndWatch(ctx context.Context) error {
+func (h *workerHost) awaitAndWatch(ctx context.Context, isReady func()) error {
 	gate := ready.NewGate(h.log, h.options.probes...)
 	limited, cancel := ctx, context.CancelFunc(func() {})
 	if limit := h.options.readyTimeout; limit > 0 && len(h.options.probes) > 0 {
@@ -150,6 +166,8 @@ func (h *workerHost) awaitAndWatch(ctx context.Context) error {
 	cancel()
 	if err == nil {
 		h.log.Info("The program is ready.")
+		h.watched.enter(worker.Ready)
+		isReady()
 		err = gate.Watch(ctx, func() bool { return false })
 	}
 	if ended(ctx) {

@@ -99,6 +99,7 @@ type workerOptions struct {
 	jobTimeout            time.Duration
 	maxCrashes            int // of one job; 0: the worker's default
 	probes                []ready.Probe
+	cache                 cacheOptions
 	statePlaces           []string // for the journal, the best first; none: no journal
 }
 

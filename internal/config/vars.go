@@ -28,6 +28,11 @@ const (
 	StateHome    = "XDG_STATE_HOME"
 	LogFormat    = "RUNPODCTL_WORKER_LOG_FORMAT"
 
+	CacheDir       = "RUNPODCTL_WORKER_CACHE_DIR"
+	CacheVolume    = "RUNPODCTL_WORKER_CACHE_VOLUME"
+	CacheNamespace = "RUNPODCTL_WORKER_CACHE_NAMESPACE"
+	Binary         = "RUNPODCTL_WORKER_BINARY"
+
 	EarlyChecksDone = "RUNPOD_EARLY_FITNESS_CHECKS_DONE"
 
 	BucketEndpoint = "BUCKET_ENDPOINT_URL"
@@ -106,6 +111,10 @@ var Vars = []Var{
 	{BucketSecret, "", "the key itself"},
 	{BucketRegion, "us-east-1", "the region of the storage, where its URL does not say"},
 	{LogFormat, "auto", "auto, json or text; as --log-format, also for a Python handler's log lines"},
+	{CacheDir, "", "directories for `run --cache-dir`, with colons between"},
+	{CacheVolume, "/runpod-volume", "where the network volume is mounted; as `run --cache-volume` and `cache --volume`"},
+	{CacheNamespace, "$RUNPOD_ENDPOINT_ID", "the folder of the mirror on the volume; as `run --cache-namespace` and `cache --namespace`"},
+	{Binary, "", "set for the handler: this program, which does the work of VolumeCache there"},
 	{StateHome, "", "`run` keeps its journal in `runpodctl-worker` below this directory (see docs/run.md)"},
 	{NoColor, "", "not empty: no colour"},
 }

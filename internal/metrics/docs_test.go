@@ -36,6 +36,7 @@ func shown(t *testing.T) map[string]string {
 	m.Took(1, time.Second, nil)
 	m.Pinged(nil)
 	m.Pinged(errors.New("no"))
+	m.Cached("sync", Copied{Files: 1})
 	m.Checked(Check{ID: "disk", Result: "pass"})
 	all := map[string]string{}
 	for name, family := range read(t, m) {

@@ -13,22 +13,23 @@ const maxListed = 1000
 
 // document is /status.json.
 type document struct {
-	State      string         `json:"state"`
-	Version    string         `json:"version"`
-	Commit     string         `json:"commit,omitempty"`
-	WorkerID   string         `json:"workerId"`
-	EndpointID string         `json:"endpointId,omitempty"`
-	Since      time.Time      `json:"since"`
-	Uptime     float64        `json:"uptimeSeconds"`
-	Slots      int            `json:"concurrency"`
-	Busy       int            `json:"busy"`
-	Held       int            `json:"jobsHeld"`
-	Jobs       []heldJob      `json:"jobs"`
-	Ends       map[string]int `json:"jobsEnded"`
-	Restarts   int            `json:"programRestarts"`
-	Heartbeat  *heartbeat     `json:"heartbeat,omitempty"`
-	Checks     []Check        `json:"checks"`
-	Errors     []Problem      `json:"lastErrors"`
+	State      string            `json:"state"`
+	Version    string            `json:"version"`
+	Commit     string            `json:"commit,omitempty"`
+	WorkerID   string            `json:"workerId"`
+	EndpointID string            `json:"endpointId,omitempty"`
+	Since      time.Time         `json:"since"`
+	Uptime     float64           `json:"uptimeSeconds"`
+	Slots      int               `json:"concurrency"`
+	Busy       int               `json:"busy"`
+	Held       int               `json:"jobsHeld"`
+	Jobs       []heldJob         `json:"jobs"`
+	Ends       map[string]int    `json:"jobsEnded"`
+	Restarts   int               `json:"programRestarts"`
+	Heartbeat  *heartbeat        `json:"heartbeat,omitempty"`
+	Cache      map[string]Copied `json:"cache,omitempty"`
+	Checks     []Check           `json:"checks"`
+	Errors     []Problem         `json:"lastErrors"`
 }
 
 type heldJob struct {
@@ -56,7 +57,7 @@ func (m *Metrics) document() document {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	d.Busy, d.Restarts, d.Ends = m.busy, m.restarted, maps.Clone(m.ends)
+	d.Busy, d.Restarts, d.Ends, d.Cache = m.busy, m.restarted, maps.Clone(m.ends), maps.Clone(m.cached)
 	d.Checks, d.Errors = append([]Check{}, m.checked...), append([]Problem{}, m.errs...)
 	slices.Reverse(d.Errors) // the newest first
 	if !m.beat.tried.IsZero() {

@@ -41,13 +41,14 @@ type Metrics struct {
 	beat               beat
 	checked            []Check
 	errs               []Problem
+	cached             map[string]Copied // by direction
 }
 
 // New returns Metrics that have seen nothing yet.
 func New(o Options) *Metrics {
 	return &Metrics{
 		opts: o, began: time.Now(), changed: time.Now(),
-		takes: map[string]int{}, pings: map[string]int{}, ends: map[string]int{},
+		takes: map[string]int{}, pings: map[string]int{}, ends: map[string]int{}, cached: map[string]Copied{},
 		take: newTimes(callBounds), run: newTimes(runBounds), deliver: newTimes(callBounds),
 	}
 }
@@ -69,6 +70,13 @@ func (m *Metrics) Took(jobs int, held time.Duration, err error) {
 	default:
 		m.takes["nothing"]++
 	}
+}
+
+// Received notes a job that came without a call for it.
+func (m *Metrics) Received() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.taken++
 }
 
 // Started notes that a handler works on a job.
@@ -130,6 +138,21 @@ func (m *Metrics) Pinged(err error) {
 	}
 	m.beat.accepted = m.beat.tried
 	m.pings["ok"]++
+}
+
+// Copied is what the cache has copied in one direction.
+type Copied struct {
+	Files   int     `json:"files"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Cached notes what the cache has copied: direction is hydrate or sync.
+func (m *Metrics) Cached(direction string, more Copied) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sum := m.cached[direction]
+	m.cached[direction] = Copied{sum.Files + more.Files, sum.Bytes + more.Bytes, sum.Seconds + more.Seconds}
 }
 
 // Check is the latest result of a fitness check.

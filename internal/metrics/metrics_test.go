@@ -52,12 +52,17 @@ func TestMetrics_ShowWhatTheyWereTold(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		m.Pinged(errors.New("no"))
 		m.Restarted()
+		m.Cached("sync", Copied{Files: 2, Bytes: 300, Seconds: 0.5})
+		m.Cached("sync", Copied{Files: 1, Bytes: 30, Seconds: 1})
 		m.Checked(Check{ID: "disk", Result: "fail"})
 		m.Checked(Check{ID: "disk", Result: "pass"})
 
 		code, text := look(t, m, "/metrics")
 		require.Equal(t, http.StatusOK, code)
 		for _, line := range []string{
+			`runpodctl_worker_cache_bytes_total{direction="sync"} 330`,
+			`runpodctl_worker_cache_files_total{direction="sync"} 3`,
+			`runpodctl_worker_cache_seconds_total{direction="sync"} 1.5`,
 			`runpodctl_worker_check_result{check="disk",result="pass"} 1`,
 			`runpodctl_worker_heartbeat_age_seconds 5`,
 			`runpodctl_worker_heartbeats_total{result="error"} 1`,
@@ -166,6 +171,8 @@ func TestDocument(t *testing.T) {
 		m := New(of(state))
 		m.Started()
 		m.Ended("failed", 0)
+		m.Cached("hydrate", Copied{Files: 2, Bytes: 300, Seconds: 0.5})
+		m.Cached("hydrate", Copied{Files: 1})
 		m.Checked(Check{ID: "disk", Result: "pass", Summary: "fine"})
 		m.Pinged(errors.New("no"))
 		for i := range maxProblems + 5 {
@@ -185,6 +192,7 @@ func TestDocument(t *testing.T) {
 			"jobs":      []any{map[string]any{"id": "a", "batchId": "b", "state": "running", "takenAt": "2000-01-01T00:00:00Z", "ageSeconds": 3.0}},
 			"jobsEnded": map[string]any{"failed": 1.0}, "programRestarts": 0.0,
 			"heartbeat": map[string]any{"triedSecondsAgo": 3.0, "acceptedSecondsAgo": nil},
+			"cache":     map[string]any{"hydrate": map[string]any{"files": 3.0, "bytes": 300.0, "seconds": 0.5}},
 			"checks":    []any{map[string]any{"id": "disk", "result": "pass", "summary": "fine"}},
 		}
 		require.Equal(t, want, d)

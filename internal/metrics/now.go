@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"maps"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -83,11 +85,32 @@ func (m *Metrics) writeCounted(p *page) {
 	p.counts(namespace+"jobs_total", "Jobs that have left the worker, by how.", "outcome", ends)
 	p.counts(namespace+"takes_total", "Calls for jobs, by what they brought: jobs, nothing or an error.", "result", m.takes)
 	p.counts(namespace+"heartbeats_total", "Heartbeats, by what came of them: ok or error.", "result", m.pings)
+	m.writeCached(p)
 	p.times(namespace+"take_seconds", "How long a call was held that brought jobs.", m.take)
 	p.times(namespace+"run_seconds", "How long the handler worked on a job.", m.run)
 	p.times(namespace+"deliver_seconds", "From the end of a job's handler until the platform had the result.", m.deliver)
 	p.head(namespace+"check_result", gauge, "1 for the latest result of a fitness check: pass, skip, warn, error or fail.")
 	for _, c := range m.checked {
 		p.value(1, namespace+"check_result", "check", c.ID, "result", c.Result)
+	}
+}
+
+// writeCached tells of the cache, once it has done something. The lock is held.
+func (m *Metrics) writeCached(p *page) {
+	if len(m.cached) == 0 {
+		return
+	}
+	for _, metric := range []struct {
+		name, help string
+		of         func(Copied) float64
+	}{
+		{"cache_files_total", "Files that the cache has copied, by direction: hydrate or sync.", func(c Copied) float64 { return float64(c.Files) }},
+		{"cache_bytes_total", "Bytes of these files.", func(c Copied) float64 { return float64(c.Bytes) }},
+		{"cache_seconds_total", "The time that it took to copy them.", func(c Copied) float64 { return c.Seconds }},
+	} {
+		p.head(namespace+metric.name, counter, metric.help)
+		for _, direction := range slices.Sorted(maps.Keys(m.cached)) {
+			p.value(metric.of(m.cached[direction]), namespace+metric.name, "direction", direction)
+		}
 	}
 }

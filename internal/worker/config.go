@@ -42,6 +42,8 @@ type Config struct {
 	Journal      Journal       // nil: nothing outlives this process
 	Observer     Observer      // is told what happens
 
+	// Prepare is called once, before the first handler starts, and returns soon after ctx has ended. Its time counts as nobody's.
+	Prepare func(ctx context.Context)
 	// OnReady is called after each start of a handler, before it gets a job; its error ends the worker.
 	OnReady func(ctx context.Context, h Handler, ready protocol.Ready, first bool) error
 }

@@ -44,6 +44,12 @@ func (l *life) over() bool { return closed(l.handler.Exited()) }
 
 // begin starts the handler's program and opens it for jobs. If it fails, nothing of the program is left.
 func (w *Worker) begin(ctx context.Context, first bool) (*life, error) {
+	if first && w.cfg.Prepare != nil {
+		w.cfg.Prepare(ctx)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+	}
 	l := &life{handler: w.factory(), doomed: make(chan struct{}), inside: map[*task]bool{}}
 	if err := w.awaitReady(ctx, l, first); err != nil {
 		stop, cancel := w.work, context.CancelFunc(func() {})

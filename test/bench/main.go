@@ -52,6 +52,7 @@ var sections = []section{
 	{"runsync", (*bench).runSync},
 	{"api", (*bench).api},
 	{"queue", (*bench).queue},
+	{"volume", (*bench).volume},
 }
 
 func main() {

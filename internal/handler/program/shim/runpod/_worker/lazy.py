@@ -6,7 +6,7 @@ import sys
 # Modules of the full package. Importing one from its package, as in `from runpod.serverless.utils import rp_upload`, asks
 # for an attribute first; only an error that is no AttributeError gets through to whoever reads it.
 _FULL = frozenset(
-    "api cli endpoint error http_client user_agent worker rp_download rp_upload rp_model_cache rp_ssrf rp_volume_cache "
+    "api cli endpoint error http_client user_agent worker rp_download rp_upload rp_model_cache rp_ssrf "
     "rp_fastapi rp_gpu_fitness rp_handler rp_job rp_local rp_scale rp_system_fitness rp_tips worker_state".split()
 )
 

@@ -1,0 +1,111 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// checkNamespace refuses what is not the name of one folder.
+func checkNamespace(name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\\\x00") {
+		return fmt.Errorf("the namespace of the cache must be the name of one folder, not %q", name)
+	}
+	return nil
+}
+
+// resolveDirs makes the directories absolute and resolves their links. One that lies in another is left out.
+func resolveDirs(dirs []string) ([]string, error) {
+	var all []string
+	for _, dir := range dirs {
+		resolved, err := resolve(dir)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("the cache directory %s: %w", dir, err)
+		case resolved == "/":
+			return nil, fmt.Errorf("the cache directory %s is the root of the file system: name the folders that are to be kept", dir)
+		}
+		all = append(all, resolved)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	return slices.DeleteFunc(slices.Clone(all), func(inner string) bool {
+		return slices.ContainsFunc(all, func(outer string) bool { return inner != outer && within(inner, outer) })
+	}), nil
+}
+
+// apart returns an error where a directory and the volume lie in each other: the mirror would hold itself.
+func apart(dirs []string, volume string) error {
+	for _, dir := range dirs {
+		if within(dir, volume) || within(volume, dir) {
+			return fmt.Errorf("the cache directory %s and the volume %s lie in each other: what is on the volume needs no cache", dir, volume)
+		}
+	}
+	return nil
+}
+
+// resolve is the real path of something that may not be there yet.
+func resolve(path string) (string, error) {
+	if path == "" || strings.ContainsRune(path, 0) {
+		return "", fmt.Errorf("%q is no path", path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	resolved, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return resolved, err
+	}
+	parent, err := resolve(filepath.Dir(path))
+	return filepath.Join(parent, filepath.Base(path)), err
+}
+
+func within(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, dir+"/")
+}
+
+// locate finds the directory that a path lies in.
+func (c *Cache) locate(path string) (dir int, rel string, ok bool) {
+	for i, dir := range c.dirs {
+		if rel, ok := strings.CutPrefix(path, dir+"/"); ok {
+			return i, rel, true
+		}
+	}
+	return 0, "", false
+}
+
+// openDirs opens the directories; those that are not there are nil, or made.
+func (c *Cache) openDirs(create bool) (roots, error) {
+	all := make(roots, len(c.dirs))
+	for i, dir := range c.dirs {
+		if create {
+			if err := os.MkdirAll(dir, newDir); err != nil {
+				all.close()
+				return nil, err
+			}
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all.close()
+			return nil, err
+		}
+		all[i] = root
+	}
+	return all, nil
+}
+
+// roots are open directories. Nothing outside them can be reached through one.
+type roots []*os.Root
+
+func (r roots) close() {
+	for _, root := range r {
+		if root != nil {
+			_ = root.Close()
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package volume
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// childVariable holds what a test's own program is to do as a worker that may be killed: JSON of a childJob.
+const childVariable = "VOLUME_TEST_CHILD"
+
+type childJob struct {
+	Volume string
+	Dirs   []string
+	Limit  uint64 // of the size of its files
+	Once   bool
+}
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(childVariable); job != "" {
+		child(job)
+		return
+	}
+	code := m.Run()
+	if err := official.close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// child syncs, again and again if it is to, and says so on standard output.
+func child(text string) {
+	var job childJob
+	if err := json.Unmarshal([]byte(text), &job); err != nil {
+		panic(err)
+	}
+	limitFiles(job.Limit)
+	for {
+		cache, err := New(Options{Volume: job.Volume, Namespace: namespace, Dirs: job.Dirs})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("begin")
+		report, err := cache.Sync(context.Background())
+		if job.Once {
+			fmt.Println(report.Files, err)
+			return
+		}
+		if err != nil {
+			panic(err)
+		}
+		for _, dir := range job.Dirs { // else there is nothing to do
+			if err := refresh(dir); err != nil {
+				panic(err)
+			}
+		}
+	}
+}

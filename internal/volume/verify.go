@@ -1,0 +1,135 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const maxProblems = 200
+
+// Verify reads the whole mirror and compares it with the manifest.
+func (c *Cache) Verify(ctx context.Context) (Findings, error) {
+	began := time.Now()
+	found, err := guard(ctx, c, c.verify)
+	found.Seconds = time.Since(began).Seconds()
+	return found, err
+}
+
+func (c *Cache) verify(ctx context.Context, p *pulse) (Findings, error) {
+	m, err := c.openToRead()
+	if m == nil || err != nil {
+		return Findings{}, err
+	}
+	defer m.close()
+	if m.manifest == nil {
+		return Findings{}, nil
+	}
+	v := &verifier{mirror: m, pulse: p}
+	small, big := map[string]entry{}, []entry(nil)
+	var todo Count
+	for _, bad := range m.manifest.bad {
+		v.problem(bad.Path, errors.New(bad.Reason))
+	}
+	for _, k := range m.manifest.files {
+		todo.add(k.Size)
+		if k.CRC32C == "" {
+			v.found.Unhashed++
+		}
+		if k.packed {
+			small[k.Path] = k.entry
+		} else {
+			big = append(big, k.entry)
+		}
+	}
+	p.begin("verify", todo)
+	if err := v.archive(ctx, small); err != nil {
+		return v.found, err
+	}
+	err = each(ctx, c.opts.Copiers, big, v.big)
+	slices.SortFunc(v.found.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
+	return v.found, err
+}
+
+type verifier struct {
+	mirror *mirror
+	pulse  *pulse
+
+	mu    sync.Mutex
+	found Findings
+}
+
+func (v *verifier) problem(path string, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.found.ProblemsTotal++
+	if len(v.found.Problems) < maxProblems {
+		v.found.Problems = append(v.found.Problems, Problem{path, reason(err)})
+	}
+}
+
+func (v *verifier) looked(size int64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.found.Files++
+	v.found.Bytes += size
+	v.pulse.file()
+}
+
+func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
+	if len(small) == 0 {
+		return nil
+	}
+	file, _, err := openRegular(v.mirror.root, archiveName)
+	if err != nil {
+		for path := range small {
+			v.problem(path, err)
+		}
+		return nil
+	}
+	defer func() { _ = file.Close() }()
+	return unpack(ctx, v.pulse, file, small, func(m member) error {
+		v.pulse.moved(len(m.data))
+		v.looked(m.Size)
+		return nil
+	}, func(path, reason string) { v.problem(path, errors.New(reason)) })
+}
+
+func (v *verifier) big(ctx context.Context, e entry) error {
+	err := v.bigOnce(ctx, e)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		v.problem(e.Path, err)
+		return nil
+	}
+	v.looked(e.Size)
+	return nil
+}
+
+func (v *verifier) bigOnce(ctx context.Context, e entry) error {
+	if v.mirror.big == nil {
+		return errors.New("there is no folder of large files")
+	}
+	file, info, err := openRegular(v.mirror.big, bigFile(e.Path))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if info.Size() != e.Size {
+		return sizeError(info.Size(), e.Size)
+	}
+	if e.CRC32C == "" {
+		return nil
+	}
+	_, sum, err := copyAll(ctx, v.pulse, io.Discard, file)
+	if err == nil && sumText(sum) != e.CRC32C {
+		err = errOther
+	}
+	return err
+}
