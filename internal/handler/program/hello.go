@@ -11,7 +11,7 @@ import (
 )
 
 // window is how many items of a stream may be on their way from the generator to the sink.
-const window = 16
+const window = 8
 
 // refill is how many items are taken before the generator gets credit for as many more: each time costs both sides a
 // system call, and the Python process a change of threads.
