@@ -94,7 +94,7 @@ func (s *session) cache(c *cli.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %s (--%s)", limit, flagTimeout))
 		defer cancel()
 	}
-	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dryRun: c.Bool(flagDryRun)}
+	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dirs: len(dirs), dryRun: c.Bool(flagDryRun)}
 	err = result.act(ctx, cache)
 	view.close()
 	switch {
@@ -119,6 +119,8 @@ func (s *session) cacheArguments(c *cli.Context) (action string, dirs []string, 
 		return "", nil, usagef("cache %s: want hydrate, sync, status, verify or prune", cmp.Or(action, "without an action"))
 	case len(dirs) == 0 && (action == actionHydrate || action == actionSync):
 		return "", nil, usagef("cache %s: name the directories", action)
+	case len(dirs) > 0 && (action == actionVerify || action == actionPrune):
+		return "", nil, usagef("cache %s: it is for the whole mirror; %q is too much", action, dirs[0])
 	case c.Bool(flagDryRun) && action != actionPrune:
 		return "", nil, usagef("--%s goes with %s, not with %s", flagDryRun, actionPrune, action)
 	case c.Int(flagCopiers) < 0:

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"runpodctl-worker/internal/mistake"
 )
 
@@ -37,7 +39,7 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 	done := make(chan struct{})
 	drain := func(sig os.Signal) {
 		endFetch()
-		tell(log.Info, "stopping: "+sig.String()+" received; "+first)
+		tell(log.Info, "stopping: "+signalName(sig)+" received; "+first)
 	}
 	go func() {
 		defer close(done)
@@ -60,7 +62,7 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 					began = time.Now() // an echo has waited meanwhile
 				case 2:
 					endWork()
-					tell(log.Warn, "stopping now: "+sig.String()+" received again")
+					tell(log.Warn, "stopping now: "+signalName(sig)+" received again")
 				default:
 					p.Exit(exitUnsettled)
 				}
@@ -73,6 +75,16 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 		endFetch()
 		endWork()
 	}
+}
+
+// signalName is what people call a signal: the text of the system is "terminated", also for one that is only asked to stop.
+func signalName(sig os.Signal) string {
+	if number, ok := sig.(syscall.Signal); ok {
+		if name := unix.SignalName(number); name != "" {
+			return name
+		}
+	}
+	return sig.String()
 }
 
 // tell logs without waiting: a log that nobody reads any more must not make the program deaf to the next signal.

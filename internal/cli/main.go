@@ -72,6 +72,7 @@ func newApp(s *session) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 	}
+	app.CustomAppHelpTemplate = appHelp(app)
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = onUsageError
 		cmd.HideHelpCommand = true

@@ -111,6 +111,20 @@ func TestWriter_CutsNoSecretInTwo(t *testing.T) {
 	}
 }
 
+func TestWriter_AValueWhereALineIsCut(t *testing.T) {
+	const key = "s3cr3t-key"
+	for cut := range len(key) + 1 {
+		var out bytes.Buffer
+		w := redact.New(key).Writer(&out)
+		text := strings.Repeat("x", 64<<10-cut)
+		for _, piece := range []string{text + key, " and more\n"} {
+			_, err := w.Write([]byte(piece))
+			require.NoError(t, err)
+		}
+		require.Equal(t, text+redact.Mark+" and more\n", out.String(), "%d bytes of it before the cut", cut)
+	}
+}
+
 type gone struct{}
 
 func (gone) Write([]byte) (int, error) { return 0, errors.New("gone") }

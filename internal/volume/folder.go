@@ -22,7 +22,10 @@ func (f *folders) of(dir int, rel string) (*os.Root, error) {
 		return f.last, nil
 	}
 	f.close()
-	top := f.roots[dir]
+	top, err := f.roots.at(dir)
+	if err != nil {
+		return nil, err
+	}
 	if f.create && name != "." {
 		if err := top.MkdirAll(name, newDir); err != nil {
 			return nil, err

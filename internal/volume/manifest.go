@@ -74,8 +74,8 @@ type archive struct {
 	Nanos int64 `json:"mtime_ns"`
 }
 
-// ours tells whether an entry was written by this program, so that its time is exact.
-func (e entry) ours() bool { return e.Nanos != 0 }
+// ours tells whether an entry was written by this program, so that its time is exact. That of a reproducible build may be 0.
+func (e entry) ours() bool { return e.Nanos != 0 || e.CRC32C != "" }
 
 // nanos is the time of the file.
 func (e entry) nanos() int64 {

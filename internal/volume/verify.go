@@ -26,10 +26,13 @@ func (c *Cache) verify(ctx context.Context, p *pulse) (Findings, error) {
 		return Findings{}, err
 	}
 	defer m.close()
-	if m.manifest == nil {
-		return Findings{}, nil
-	}
 	v := &verifier{mirror: m, pulse: p}
+	if m.manifest == nil {
+		if _, err := readManifest(m.root); errors.Is(err, errManifest) {
+			v.problem(manifestName, err)
+		}
+		return v.found, nil
+	}
 	small, big := map[string]entry{}, []entry(nil)
 	var todo Count
 	for _, bad := range m.manifest.bad {
