@@ -3,9 +3,8 @@
 import asyncio
 from types import GeneratorType, coroutine
 
-from . import outcome
+from . import forks, outcome
 from .runner import AGAIN, close, is_stream, needs_loop
-from .worker import failure, leave_fork
 
 
 class Loop:
@@ -97,7 +96,7 @@ class Loop:
     def _leave(self, error):
         """Let what ends a program come out of run()."""
         if self.worker.foreign:
-            leave_fork()  # to close the loop would unhook the parent's: they share an epoll
+            forks.leave()  # to close the loop would unhook the parent's: they share an epoll
         if not self.ended.done():
             self.ended.set_exception(Leave(error))
 
@@ -189,7 +188,7 @@ class Loop:
                 if hasattr(type(value), "__await__"):
                     await value
             except Exception as error:
-                reply(failure(error))
+                reply(outcome.failure(error))
             else:
                 reply({})
 

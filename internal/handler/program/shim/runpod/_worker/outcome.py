@@ -15,7 +15,7 @@ _SHIM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Outcome:
-    """The end of a job, as the DONE frame carries it. The output is in parts."""
+    """The end of a job, as the DONE frame carries it. The output is in parts, as encode_output() makes them."""
 
     def __init__(self, output=None, error="", flags=0):
         self.output, self.error, self.flags = output, error, flags
@@ -137,6 +137,11 @@ def _words(error):
 
 def line(error):
     return "%s: %s" % (name(error), message(error))
+
+
+def failure(error):
+    """What went wrong with a fitness check, for the worker."""
+    return {"type": name(error), "message": message(error)}
 
 
 def _traceback(error):

@@ -25,7 +25,7 @@ def encode(value, root):
 
 
 def encode_output(value):
-    """An output, which may be large, as the parts of its UTF-8 JSON."""
+    """An output, which may be large, as the parts of its UTF-8 JSON: bytes, and large texts of ASCII."""
     lifted = []
     try:
         data = _encode(texts.lift(value, lifted)).encode()
