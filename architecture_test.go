@@ -21,17 +21,18 @@ var rooms = map[string][]string{
 	"internal/cli":                    {"internal"},
 	"internal/config":                 {"internal/protocol"},
 	"internal/lazy":                   {},
+	"internal/mistake":                {},
 	"internal/redact":                 {"internal/lazy"},
 	"internal/metrics":                {"internal/protocol"},
-	"internal/protocol":               {"internal/protocol", "internal/redact"},
-	"internal/proc":                   {},
-	"internal/worker":                 {"internal/lazy", "internal/protocol", "internal/worker"},
+	"internal/protocol":               {"internal/mistake", "internal/protocol", "internal/redact"},
+	"internal/proc":                   {"internal/mistake"},
+	"internal/worker":                 {"internal/lazy", "internal/mistake", "internal/protocol", "internal/worker"},
 	"internal/journal":                {"internal/protocol"},
 	"internal/volume":                 {},
 	"internal/offload":                {"internal/config", "internal/protocol", "internal/redact"},
 	"internal/ready":                  {"internal/protocol", "internal/proc"},
-	"internal/realtime":               {"internal/protocol"},
-	"internal/handler":                {"internal/lazy", "internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
+	"internal/realtime":               {"internal/mistake", "internal/protocol"},
+	"internal/handler":                {"internal/lazy", "internal/mistake", "internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
 	"internal/emulator":               {"internal/lazy", "internal/protocol", "internal/emulator"},
 	"internal/checks":                 {"internal/lazy", "internal/config", "internal/checks", "internal/proc"},
 	"internal/cudaprobe":              {"internal/checks/gpu/wire", "internal/cudaprobe"},
@@ -57,7 +58,7 @@ var owners = map[string][]string{
 }
 
 // stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
-var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/lazy", "internal/volume"}
+var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/lazy", "internal/mistake", "internal/volume"}
 
 func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 	for _, pkg := range packages(t) {

@@ -59,7 +59,7 @@ func TestSR07SecondSignal(t *testing.T) {
 			w.Offer(g.job("j1"))
 			g.awaitStarted(1)
 			w.signal(t, syscall.SIGTERM)
-			w.awaitWord(t, "stopping: terminated received; ")
+			w.awaitWord(t, "stopping: SIGTERM received; ")
 			time.Sleep(50 * time.Millisecond) // or it would be taken for an echo of the first
 			w.signal(t, syscall.SIGTERM)
 			require.Equal(t, 3, w.wait(t), w.stderr)
@@ -85,10 +85,10 @@ func TestSR07DrainOnly(t *testing.T) {
 	for range 3 {
 		w.signal(t, syscall.SIGUSR1)
 	}
-	w.awaitWord(t, "stopping: user defined signal 1 received; ")
+	w.awaitWord(t, "stopping: SIGUSR1 received; ")
 	takes := len(w.Calls(apidouble.Take))
 	w.signal(t, syscall.SIGTERM) // is the first of its kind
-	w.awaitWord(t, "stopping: terminated received; ")
+	w.awaitWord(t, "stopping: SIGTERM received; ")
 	w.signal(t, syscall.SIGUSR1)
 	w.Offer(g.job("j2"))
 	time.Sleep(200 * time.Millisecond) // for what should not come

@@ -81,12 +81,16 @@ func TestCache(t *testing.T) {
 		args   []string
 		code   int
 		out    string
+		warns  string
 	}{
 		{name: "nothing there yet", args: []string{"status", tr.dir}, out: "mirror      MIRROR\nwritten     never\nto hydrate  0 file(s), 0 B\nto sync     2 file(s), 300.0 KiB\n"},
 		{name: "nothing to hydrate yet", args: []string{"hydrate", tr.dir}, out: "hydrated 0 file(s) from MIRROR: 0 B in *, 0 unchanged\n"},
+		{name: "nothing to verify yet", args: []string{"verify"}, code: 1},
+		{name: "a directory that is misspelt", args: []string{"sync", tr.dir + "s"}, out: "synced 0 file(s) to MIRROR: 0 B in *, 0 unchanged\n", warns: "none of the directories is there"},
 		{name: "sync", args: []string{"sync", tr.dir}, out: "synced 2 file(s) to MIRROR: 300.0 KiB in *, 0 unchanged, 1 link(s)\n"},
 		{name: "sync again", args: []string{"sync", tr.dir}, out: "synced 0 file(s) to MIRROR: 0 B in *, 2 unchanged\n"},
 		{name: "status", args: []string{"status", tr.dir}, out: "mirror      MIRROR\nwritten     * UTC\nsmall       1 file(s), 5 B\nbig         1 file(s), 300.0 KiB\nlinks       1\nto hydrate  0 file(s), 0 B\nto sync     0 file(s), 0 B\n"},
+		{name: "status without a directory", args: []string{"status"}, out: "mirror      MIRROR\nwritten     * UTC\nsmall       1 file(s), 5 B\nbig         1 file(s), 300.0 KiB\nlinks       1\n"},
 		{name: "verify", args: []string{"verify"}, out: "MIRROR: 2 file(s), 300.0 KiB read in *, 0 problem(s)\n"},
 		{name: "hydrate", before: tr.empty, args: []string{"hydrate", tr.dir}, out: "hydrated 2 file(s) from MIRROR: 300.0 KiB in *, 0 unchanged, 1 link(s)\n"},
 		{name: "hydrate again, for a program", args: []string{"hydrate", tr.dir, "--json"}, out: `{"schema":1,"action":"hydrate","mirror":"MIRROR","available":true,"report":{"files":0,"bytes":0,"links":0,"unchanged":2,"skipped_total":0,*}}` + "\n"},
@@ -104,6 +108,7 @@ func TestCache(t *testing.T) {
 			i := tr.cache(step.args...)
 			require.Equal(t, step.code, i.code, i.stderr.String())
 			require.Equal(t, step.out, tr.says(i))
+			require.Contains(t, i.stderr.String(), step.warns)
 		})
 		require.True(t, ok)
 	}
@@ -131,12 +136,16 @@ func TestCache_WithoutAVolume(t *testing.T) {
 	tr := newTree(t)
 	require.NoError(t, os.Remove(tr.volume))
 	for _, action := range []string{"hydrate", "sync", "status", "verify", "prune"} {
-		i := tr.cache(action, tr.dir)
+		words := []string{action, tr.dir}
+		if action == "verify" || action == "prune" {
+			words = words[:1] // these are for the whole mirror
+		}
+		i := tr.cache(words...)
 		require.Zero(t, i.code)
 		require.Equal(t, tr.volume+": there is no network volume\n", i.stdout.String())
 		require.Empty(t, i.stderr.String())
 
-		i = tr.cache(action, tr.dir, "--json")
+		i = tr.cache(append(words, "--json")...)
 		require.Zero(t, i.code)
 		require.Equal(t, `{"schema":1,"action":"`+action+`","mirror":"MIRROR","available":false}`+"\n", tr.says(i))
 	}
@@ -160,6 +169,8 @@ func TestCache_Failures(t *testing.T) {
 		{[]string{"sync", tr.dir, "--json", "--timeout", "1ns"}, 1, "failed"},
 		{[]string{"sync", "--json"}, 2, "usage"},
 		{[]string{"sync", "/", "--json"}, 2, "usage"},
+		{[]string{"verify", tr.dir, "--json"}, 2, "usage"},
+		{[]string{"prune", "--json", "--", tr.dir}, 2, "usage"},
 	} {
 		i := tr.cache(tt.args...)
 		require.Equal(t, tt.exit, i.code, tt.args)

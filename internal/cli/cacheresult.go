@@ -22,6 +22,7 @@ const cacheSchema = 1
 // cacheResult is what came of an action.
 type cacheResult struct {
 	action, mirror string
+	dirs           int // how many were named
 	dryRun         bool
 
 	available bool
@@ -57,7 +58,7 @@ func (r *cacheResult) do(ctx context.Context, cache *volume.Cache) error {
 		return err
 	case actionStatus:
 		status, err := cache.Status(ctx)
-		r.report, r.lines = status, statusLines(status)
+		r.report, r.lines = status, statusLines(status, r.dirs)
 		return err
 	case actionVerify:
 		found, err := cache.Verify(ctx)
@@ -130,7 +131,7 @@ func more(lines []string, total int) []string {
 	return lines
 }
 
-func statusLines(s volume.Status) []string {
+func statusLines(s volume.Status, dirs int) []string {
 	count := func(c volume.Count) string { return fmt.Sprintf("%d file(s), %s", c.Files, tui.Size(c.Bytes)) }
 	lines := []string{"mirror      " + s.Mirror}
 	if s.Present {
@@ -142,7 +143,9 @@ func statusLines(s volume.Status) []string {
 	} else {
 		lines = append(lines, "written     never")
 	}
-	lines = append(lines, "to hydrate  "+count(s.ToHydrate), "to sync     "+count(s.ToSync))
+	if dirs > 0 { // without any, nobody has looked
+		lines = append(lines, "to hydrate  "+count(s.ToHydrate), "to sync     "+count(s.ToSync))
+	}
 	if w := s.Writer; w != nil {
 		lines = append(lines, fmt.Sprintf("writer      process %d on %s, seen %s ago", w.PID, shownPath(w.Host), inSeconds(w.Age)))
 	}

@@ -99,12 +99,16 @@ func (s *session) applyFile(c *cli.Context, path string) error {
 		}
 		flags[f.Names()[0]] = f
 	}
+	given := map[string]bool{}
+	for name := range flags {
+		given[name] = s.given(c, name)
+	}
 	for key, value := range values {
 		name, ok := spelling[dashed(key)]
 		if !ok || name == flagConfig {
 			return usagef("--%s %s: unknown key %q", flagConfig, path, key)
 		}
-		if c.IsSet(name) || s.inEnvironment(c.Command.Name, name) {
+		if given[name] {
 			continue
 		}
 		items, isList := value.([]any)
@@ -120,6 +124,23 @@ func (s *session) applyFile(c *cli.Context, path string) error {
 		}
 	}
 	return nil
+}
+
+// twins are flags that say the same thing in two ways.
+var twins = map[string]string{
+	flagKey: flagKeyFile, flagKeyFile: flagKey,
+	flagWorkerKey: flagWorkerKeyFile, flagWorkerKeyFile: flagWorkerKey,
+}
+
+// given tells whether the command line or the environment says what a flag would, be it in another way.
+func (s *session) given(c *cli.Context, flag string) bool {
+	switch {
+	case flag == flagHandler && len(s.command) > 0, c.IsSet(flag):
+		return true
+	case twins[flag] != "" && c.IsSet(twins[flag]):
+		return true
+	}
+	return s.inEnvironment(c.Command.Name, flag)
 }
 
 func (s *session) inEnvironment(command, flag string) bool {

@@ -151,10 +151,35 @@ func TestFlags_BeatVariablesAndThoseTheFile(t *testing.T) {
 	}
 }
 
+// What a command line says in one way beats what the config file says in another.
+func TestFlags_BeatTheFileAlsoInAnotherWay(t *testing.T) {
+	keyFile := written(t, "in-given")
+	for _, key := range []struct{ flag, variable string }{
+		{"api-key", "RUNPODCTL_WORKER_API_KEY"},
+		{"worker-key", "RUNPODCTL_WORKER_WORKER_KEY"},
+	} {
+		m := meaning{command: "serve", read: func(s *session, c *cli.Context) (any, error) {
+			return s.readKey(c, slog.New(slog.DiscardHandler), key.flag, key.flag+"-file", key.variable)
+		}}
+		env := map[string]string{key.variable: "of-env"}
+		asText, asFile := written(t, key.flag+": of-file\n"), written(t, key.flag+"-file: gone\n")
+		require.Equal(t, "in-given", m.of(t, nil, "--config", asText, "--"+key.flag+"-file", keyFile))
+		require.Equal(t, "of-flag", m.of(t, nil, "--config", asFile, "--"+key.flag, "of-flag"))
+		require.Equal(t, "in-given", m.of(t, env, "--config", asText, "--"+key.flag+"-file", keyFile))
+		require.Equal(t, "of-env", m.of(t, env, "--config", asFile))
+	}
+	m := meaning{command: "run", read: func(s *session, c *cli.Context) (any, error) {
+		spec, err := findHandler(c.String(flagHandler), s.command, s.Lookup)
+		return spec.String(), err
+	}}
+	require.Equal(t, "sleep 1", m.of(t, nil, "--config", written(t, "handler: echo\n"), "--", "sleep", "1"))
+}
+
 // of reads the flag from a command line.
 func (m meaning) of(t *testing.T, env map[string]string, args ...string) (got any) {
 	t.Helper()
-	s := &session{Process: Process{Args: []string{m.command}, Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, secrets: secretsOf(nil)}
+	args, program := splitCommand(args)
+	s := &session{command: program, Process: Process{Args: []string{m.command}, Lookup: func(name string) (string, bool) { v, ok := env[name]; return v, ok }}, secrets: secretsOf(nil)}
 	app := newApp(s)
 	app.Command(m.command).Action = func(c *cli.Context) (err error) {
 		if got, err = m.read(s, c); err != nil && m.unset == nil && len(args) == 0 && env == nil {

@@ -38,7 +38,7 @@ func (s *session) newCommandOf(name, arguments, usage string, words []word, exam
 		return cmd
 	}
 	var help strings.Builder
-	fmt.Fprintf(&help, "%s\n\nUsage:\n  runpodctl-worker %s %s\n\n", usage, name, arguments)
+	fmt.Fprintf(&help, "%s\n\nUsage:\n  runpodctl-worker %s %s\n\n", strings.Join(wrap(usage, helpWidth), "\n"), name, arguments)
 	for _, w := range words {
 		help.WriteString(helpEntry(w.name, w.meaning))
 	}
@@ -59,6 +59,25 @@ func (s *session) newCommandOf(name, arguments, usage string, words []word, exam
 	help.WriteString("\nFlags may be written with dashes or underscores, --test_input or --test-input.\n")
 	cmd.CustomHelpTemplate = help.String()
 	return cmd
+}
+
+// appHelp is the help of the program itself, in the form of that of its commands.
+func appHelp(app *cli.App) string {
+	var help strings.Builder
+	for _, line := range wrap(app.Usage+".", helpWidth) {
+		help.WriteString(line + "\n")
+	}
+	fmt.Fprintf(&help, "\nUsage:\n  %s COMMAND [flags]\n\nCommands:\n", app.Name)
+	for _, cmd := range app.Commands {
+		help.WriteString(helpEntry(cmd.Name, cmd.Usage))
+	}
+	help.WriteString("\nFlags of every command:\n")
+	for _, f := range app.Flags {
+		help.WriteString(flagHelp(f))
+	}
+	help.WriteString(helpEntry("--help", "show help, also that of a command"))
+	help.WriteString(helpEntry("--version", "print the version"))
+	return help.String()
 }
 
 func flagHelp(f cli.Flag) string {

@@ -6,6 +6,10 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"runpodctl-worker/internal/mistake"
 )
 
 // drainSignal is for whoever wants the jobs finished and nothing else: however often it comes, it never cuts them short.
@@ -35,7 +39,7 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 	done := make(chan struct{})
 	drain := func(sig os.Signal) {
 		endFetch()
-		tell(log.Info, "stopping: "+sig.String()+" received; "+first)
+		tell(log.Info, "stopping: "+signalName(sig)+" received; "+first)
 	}
 	go func() {
 		defer close(done)
@@ -58,7 +62,7 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 					began = time.Now() // an echo has waited meanwhile
 				case 2:
 					endWork()
-					tell(log.Warn, "stopping now: "+sig.String()+" received again")
+					tell(log.Warn, "stopping now: "+signalName(sig)+" received again")
 				default:
 					p.Exit(exitUnsettled)
 				}
@@ -73,10 +77,23 @@ func watchSignals(p Process, log *slog.Logger, first string) (l lifecycle, stop 
 	}
 }
 
+// signalName is what people call a signal: the text of the system is "terminated", also for one that is only asked to stop.
+func signalName(sig os.Signal) string {
+	if number, ok := sig.(syscall.Signal); ok {
+		if name := unix.SignalName(number); name != "" {
+			return name
+		}
+	}
+	return sig.String()
+}
+
 // tell logs without waiting: a log that nobody reads any more must not make the program deaf to the next signal.
 func tell(log func(string, ...any), message string) {
 	said := make(chan struct{})
-	go func() { defer close(said); log(message) }()
+	go func() {
+		defer close(said)
+		_ = mistake.Catch(func() { log(message) }) // there is nowhere else to say it
+	}()
 	select {
 	case <-said:
 	case <-time.After(tellTime):

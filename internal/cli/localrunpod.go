@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/internal/mistake"
+	"runpodctl-worker/internal/protocol/server"
 )
 
 const (
@@ -43,12 +45,16 @@ func startLocal(host string, port int, options emulator.Options, log *slog.Logge
 		base: "http://" + clientAddr(host, listener.Addr()),
 		em:   em,
 		server: &http.Server{
-			Handler:           em.Handler(),
+			Handler:           server.Guard(em.Handler(), log),
 			ReadHeaderTimeout: readHeaderTimeout,
 			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		},
 	}
-	local.ended.Go(func() { em.Run(context.Background()) })
+	local.ended.Go(func() {
+		if err := mistake.Catch(func() { em.Run(context.Background()) }); err != nil {
+			log.Error("the local Runpod looks at no time limits any more: " + err.Error())
+		}
+	})
 	local.ended.Go(func() {
 		if err := local.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			log.Error("the local Runpod stopped listening: " + err.Error())

@@ -41,7 +41,7 @@ func Main(p Process) int {
 	s := &session{Process: p, command: command, secrets: secretsOf(p.Lookup)}
 	app := newApp(s)
 	args = normalize(args, app)
-	err := s.guard(func() error { return app.RunContext(context.Background(), args) })
+	err := guard(func() error { return app.RunContext(context.Background(), args) })
 	return report(p.Stderr, s.secrets.Error(err), slices.Contains(args, "--"+flagJSON))
 }
 
@@ -72,6 +72,7 @@ func newApp(s *session) *cli.App {
 			return cli.ShowAppHelp(c)
 		},
 	}
+	app.CustomAppHelpTemplate = appHelp(app)
 	for _, cmd := range app.Commands {
 		cmd.OnUsageError = onUsageError
 		cmd.HideHelpCommand = true

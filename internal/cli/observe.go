@@ -42,16 +42,13 @@ type observeOptions struct {
 	profiles bool
 }
 
-func readObserveFlags(c *cli.Context, mode string) (o observeOptions, err error) {
+func readObserveFlags(c *cli.Context) (o observeOptions, err error) {
 	o.profiles = c.Bool(flagPprof)
 	if !c.IsSet(flagMetrics) {
 		if o.profiles {
 			return o, usagef("--%s goes with --%s", flagPprof, flagMetrics)
 		}
 		return o, nil
-	}
-	if mode != modeQueue {
-		return o, usagef("--%s is for workers of a queue; this one has mode %s", flagMetrics, mode)
 	}
 	if o.addr, err = metrics.Address(c.String(flagMetrics)); err != nil {
 		return o, usagef("--%s %q: %w", flagMetrics, c.String(flagMetrics), err)
@@ -66,7 +63,7 @@ func readObserveFlags(c *cli.Context, mode string) (o observeOptions, err error)
 type observed struct {
 	metrics *metrics.Metrics
 	server  *metrics.Server
-	worker  atomic.Pointer[worker.Worker]
+	look    atomic.Pointer[func() metrics.State]
 	journal atomic.Pointer[journal.Journal]
 }
 
@@ -146,7 +143,16 @@ func (o *observed) observer() worker.Observer {
 // follow has the state be that of a worker.
 func (o *observed) follow(w *worker.Worker) {
 	if o != nil {
-		o.worker.Store(w)
+		o.show(func() metrics.State { return stateOf(w.Status()) })
+	}
+}
+
+func (o *observed) show(state func() metrics.State) { o.look.Store(&state) }
+
+// enter says what a worker does that has no jobs.
+func (o *observed) enter(phase worker.Phase) {
+	if o != nil {
+		o.show(func() metrics.State { return metrics.State{Phase: string(phase)} })
 	}
 }
 
@@ -167,11 +173,13 @@ func (o *observed) depth() metrics.Depth {
 }
 
 func (o *observed) state() metrics.State {
-	w := o.worker.Load()
-	if w == nil {
-		return metrics.State{Phase: checking}
+	if look := o.look.Load(); look != nil {
+		return (*look)()
 	}
-	status := w.Status()
+	return metrics.State{Phase: checking}
+}
+
+func stateOf(status worker.Status) metrics.State {
 	state := metrics.State{Phase: string(status.Phase), Slots: status.Slots, Jobs: make([]metrics.Job, len(status.Jobs))}
 	for i, job := range status.Jobs {
 		state.Jobs[i] = metrics.Job{ID: job.ID, BatchID: job.BatchID, State: string(job.State), Taken: job.Taken}

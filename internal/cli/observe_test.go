@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -172,6 +173,83 @@ runpod.serverless.start({"handler": handler})
 	require.Equal(t, exitOK, code)
 }
 
+func TestRun_RealtimeCanBeLookedAt(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	_, port, err := net.SplitHostPort(free.Addr().String())
+	require.NoError(t, err)
+	require.NoError(t, free.Close())
+	gate := filepath.Join(t.TempDir(), "gate")
+	h := onPlatform(t, map[string]string{"GATE": gate, "RUNPOD_REALTIME_PORT": port, "RUNPOD_PING_INTERVAL": "200"}, nil,
+		"--metrics-addr", ":0", "--handler", handlerFile(t, `
+import os, time, runpod
+def handler(job):
+    while not os.path.exists(os.environ["GATE"]): time.sleep(0.02)
+    return {"error": "no"} if job["id"] == "bad" else 1
+while not os.path.exists(os.environ["GATE"] + "-loaded"): time.sleep(0.02)
+runpod.serverless.start({"handler": handler})
+`))
+	addr := h.addr()
+	require.Contains(t, h.soon(addr+"/readyz", 503), "the worker is ")
+	require.NoError(t, os.WriteFile(gate+"-loaded", nil, 0o600))
+	h.soon(addr+"/readyz", 200)
+	posted := make(chan error, 2)
+	for _, id := range []string{"good", "bad"} {
+		go func() {
+			resp, err := http.Post("http://127.0.0.1:"+port+"/ep/realtime", "application/json", strings.NewReader(`{"id":"`+id+`","input":{}}`))
+			if err == nil {
+				err = resp.Body.Close()
+			}
+			posted <- err
+		}()
+	}
+	shows := func(line string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			_, text := h.look(addr + "/metrics")
+			return strings.Contains(text, "\n"+line)
+		}, patience, 20*time.Millisecond, line)
+	}
+	shows(`runpodctl_worker_jobs_held{state="running"} 1`)
+	shows(`runpodctl_worker_slots_busy 1`)
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	require.NoError(t, <-posted)
+	require.NoError(t, <-posted)
+	for _, line := range []string{
+		`runpodctl_worker_jobs_total{outcome="completed"} 1`, `runpodctl_worker_jobs_total{outcome="failed"} 1`, `runpodctl_worker_jobs_taken_total 2`,
+		`runpodctl_worker_run_seconds_count 2`, `runpodctl_worker_slots 1`, `runpodctl_worker_heartbeat_age_seconds `, `process_`,
+	} {
+		shows(line)
+	}
+	h.soon(addr+"/healthz", 200)
+	require.Equal(t, exitOK, h.end())
+}
+
+func TestRun_LoadBalancedCanBeLookedAt(t *testing.T) {
+	gate := filepath.Join(t.TempDir(), "gate")
+	h := onPlatform(t, map[string]string{"GATE": gate}, nil, "--mode", "lb", "--metrics-addr", ":0", "--checks", checksFile(t),
+		"--ready", `exec:test -e "$GATE"`, "--", "sh", "-c", `trap 'while [ -e "$GATE" ]; do sleep 0.05; done; exit 0' TERM; while :; do sleep 0.05; done`)
+	addr := h.addr()
+	require.Contains(t, h.soon(addr+"/readyz", 503), "the worker is ")
+	h.soon(addr+"/healthz", 200)
+	require.NoError(t, os.WriteFile(gate, nil, 0o600))
+	h.soon(addr+"/readyz", 200)
+	_, text := h.look(addr + "/metrics")
+	require.Contains(t, text, "\nrunpodctl_worker_ready 1")
+	require.Contains(t, text, `runpodctl_worker_check_result{check="shell",result="pass"} 1`)
+	_, text = h.look(addr + "/status.json")
+	require.Contains(t, text, `"state": "ready"`)
+	h.signals <- syscall.SIGTERM
+	require.Contains(t, h.soon(addr+"/readyz", 503), "the worker is draining")
+	require.NoError(t, os.Remove(gate))
+	select {
+	case code := <-h.code:
+		require.Equal(t, exitOK, code, "%s", &h.stderr)
+	case <-time.After(patience):
+		require.Fail(t, "it did not end")
+	}
+}
+
 func TestRun_ShowsWhatWaitsInTheJournal(t *testing.T) {
 	h := onPlatform(t, nil, func(api *apidouble.API) {
 		api.On(apidouble.Done, func(apidouble.Call) *apidouble.Reply { return &apidouble.Reply{Status: http.StatusServiceUnavailable} })
@@ -220,7 +298,6 @@ func TestRun_RefusesAddressesThatMakeNoSense(t *testing.T) {
 		{"an address that is not here", []string{"--metrics-addr", "192.0.2.1:9"}, 1, "--metrics-addr: listen tcp 192.0.2.1:9"},
 		{"profiles of nothing", []string{"--pprof"}, 2, "--pprof goes with --metrics-addr"},
 		{"profiles for everybody", []string{"--pprof", "--metrics-addr", "0.0.0.0:0"}, 2, "for this machine only, not 0.0.0.0:0"},
-		{"another kind of worker", []string{"--mode", "lb", "--metrics-addr", ":0"}, 2, "this one has mode lb"},
 		{"one job", []string{"--test_input", "{}", "--metrics-addr", ":0"}, 2, "--metrics-addr makes no sense beside it"},
 		{"more lines than fit", []string{"--error-logs", "5000"}, 2, "--error-logs 5000: want 0 to 1000"},
 	} {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/redact"
@@ -44,15 +45,22 @@ func newProgramLog(log *slog.Logger, secrets *redact.Secrets) *programLog {
 	}
 }
 
-// line writes one line. A record of the program's own stays as it is, any other line becomes the message of one.
+// line writes one line. A record of the program's own stays as it is unless it is too long, any other line becomes the message of one.
 func (l *programLog) line(to io.Writer, job protocol.Job, text []byte, cut int) {
 	if len(bytes.TrimSpace(text)) == 0 || !l.admit(len(text)) {
 		return
 	}
 	// A log that is gone must not stop the program, so errors of writes mean nothing.
 	if clean := l.secrets.String(string(text)); cut == 0 && isRecord(text) && isRecord([]byte(clean)) {
-		_, _ = io.WriteString(to, clean+"\n")
-		return
+		if short, ok := shortRecord(job, clean); ok {
+			_, _ = io.WriteString(to, short)
+			return
+		}
+	}
+	if cut > 0 {
+		whole := wholeRunes(text)
+		cut += len(text) - len(whole)
+		text = whole
 	}
 	message := l.secrets.CutString(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
 	if cut > 0 {
@@ -61,10 +69,39 @@ func (l *programLog) line(to io.Writer, job protocol.Job, text []byte, cut int) 
 	_, _ = to.Write(jsonLine(levelName(slog.LevelInfo), job.ID, inBatch(job.BatchID, message)))
 }
 
+// wholeRunes leaves out a character that was cut at the end of a text.
+func wholeRunes(text []byte) []byte {
+	for i := 1; i < utf8.UTFMax && i <= len(text); i++ {
+		if start := text[len(text)-i:]; utf8.RuneStart(start[0]) {
+			if utf8.FullRune(start) {
+				return text
+			}
+			return text[:len(text)-i]
+		}
+	}
+	return text
+}
+
 // isRecord tells whether a line is one JSON object.
 func isRecord(text []byte) bool {
 	text = bytes.TrimSpace(text)
 	return text[0] == '{' && json.Valid(text)
+}
+
+// shortRecord is a record as it fits into the log. The SDK's own loses the middle of its message; of another that is too long nothing
+// can be left out, so it is none any more.
+func shortRecord(job protocol.Job, text string) (string, bool) {
+	if len(text) < maxLine-1 {
+		return text + "\n", true
+	}
+	var own struct{ RequestID, Message, Level string }
+	if json.Unmarshal([]byte(text), &own) != nil || own.Message == "" || own.Level == "" {
+		return "", false
+	}
+	if own.RequestID == "" {
+		own.RequestID = job.ID
+	}
+	return string(jsonLine(own.Level, own.RequestID, own.Message)), true
 }
 
 // admit takes a line's share of what may be printed.

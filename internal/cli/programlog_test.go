@@ -33,7 +33,10 @@ func TestProgramLog(t *testing.T) {
 		{"a line with a key", protocol.Job{}, "key=s3cr3t-key", 0, `{"requestId":null,"message":"key=[REDACTED]","level":"INFO"}`},
 		{"a signed URL", protocol.Job{}, "see https://b/?X-Amz-Signature=ab", 0, `{"requestId":null,"message":"see https://b/?X-Amz-Signature=[REDACTED]","level":"INFO"}`},
 		{"a record that would be none", protocol.Job{}, `{"authorization": 123}`, 0, `{"requestId":null,"message":"{\"authorization\": [REDACTED]}","level":"INFO"}`},
-		{"a cut line", protocol.Job{}, "hello \xc3", 7, `{"requestId":null,"message":"hello ` + "\uFFFD" + `...TRUNCATED (7 bytes)...","level":"INFO"}`},
+		{"a cut line", protocol.Job{}, "hello é", 7, `{"requestId":null,"message":"hello é...TRUNCATED (7 bytes)...","level":"INFO"}`},
+		{"a line cut within a character", protocol.Job{}, "hello \xc3", 7, `{"requestId":null,"message":"hello ...TRUNCATED (8 bytes)...","level":"INFO"}`},
+		{"a line cut within a long one", protocol.Job{}, "hello \xf0\x9f\x98", 7, `{"requestId":null,"message":"hello ...TRUNCATED (10 bytes)...","level":"INFO"}`},
+		{"a cut line that is no text", protocol.Job{}, "\xff\xff", 7, `{"requestId":null,"message":"` + "\uFFFD" + `...TRUNCATED (7 bytes)...","level":"INFO"}`},
 		{"a blank line", job, "  ", 0, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,4 +102,32 @@ func TestLogger_WritesWholeLines(t *testing.T) {
 			}
 		})
 	}
+}
+
+// LG-01: nor is a record of the program's own longer, such as the official SDK's, which writes a character as up to twelve.
+func TestProgramLog_LongRecords(t *testing.T) {
+	escaped := strings.Repeat(`\ud83d\ude00\n`, 2500)
+	for _, tt := range []struct{ name, text, id, level, message string }{
+		{"the SDK's", `{"requestId": "j2", "message": "` + escaped + `", "level": "ERROR"}`, "j2", "ERROR", "\U0001f600\n"},
+		{"the SDK's, of no job", `{"requestId": null, "message": "` + escaped + `", "level": "INFO"}`, "j1", "INFO", "\U0001f600\n"},
+		{"another", `{"text": "` + escaped + `"}`, "j1", "INFO", `{"text": "\ud83d`},
+		{"another with a number for a message", `{"message": 1, "text": "` + escaped + `"}`, "j1", "INFO", `{"message": 1, `},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			newProgramLog(slog.New(slog.DiscardHandler), nil).line(&out, protocol.Job{ID: "j1"}, []byte(tt.text), 0)
+			require.Less(t, out.Len(), 16<<10)
+			require.Equal(t, 1, strings.Count(out.String(), "\n"))
+			var record struct{ RequestID, Message, Level string }
+			require.NoError(t, json.Unmarshal(out.Bytes(), &record))
+			require.Equal(t, tt.id, record.RequestID)
+			require.Equal(t, tt.level, record.Level)
+			require.True(t, strings.HasPrefix(record.Message, tt.message), record.Message[:20])
+			require.Contains(t, record.Message[len(record.Message)/3:], "...TRUNCATED (")
+		})
+	}
+	fits := `{"message":"` + strings.Repeat("x", 10_000) + `"}`
+	var out bytes.Buffer
+	newProgramLog(slog.New(slog.DiscardHandler), nil).line(&out, protocol.Job{ID: "j1"}, []byte(fits), 0)
+	require.Equal(t, fits+"\n", out.String())
 }

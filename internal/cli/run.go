@@ -103,7 +103,7 @@ func (s *session) run(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	looked, err := readObserveFlags(c, mode)
+	looked, err := readObserveFlags(c)
 	if err != nil {
 		return err
 	}

@@ -88,9 +88,9 @@ func (h *workerHost) realtime(l lifecycle) error {
 			return nil
 		},
 		Heartbeat: func(ctx context.Context, held func() []string) {
-			worker.Heartbeat(ctx, worker.Config{PingInterval: h.platform.PingInterval, Log: h.log}, api, held)
+			worker.Heartbeat(ctx, worker.Config{PingInterval: h.platform.PingInterval, Log: h.log, Observer: h.watched.observer()}, api, held)
 		},
-	}, h.handler()))
+	}, h.watched.requests(l.fetch, h.handler())))
 }
 
 // supervise is the worker of a load-balanced endpoint: all checks, then the program, which serves its port itself.
@@ -121,7 +121,10 @@ func (h *workerHost) supervise(l lifecycle) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(h.attend(l, p), h.endProgram(l, p))
+	h.watched.enter(worker.Loading)
+	err = h.attend(l, p)
+	h.watched.enter(worker.Draining)
+	return errors.Join(err, h.endProgram(l, p))
 }
 
 // attend waits for the program's probes, then watches it until it ends, its readiness is lost, or the first signal.
@@ -163,6 +166,7 @@ func (h *workerHost) awaitAndWatch(ctx context.Context, isReady func()) error {
 	cancel()
 	if err == nil {
 		h.log.Info("The program is ready.")
+		h.watched.enter(worker.Ready)
 		isReady()
 		err = gate.Watch(ctx, func() bool { return false })
 	}

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"fmt"
-	"runtime/debug"
-
 	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/mistake"
 	"runpodctl-worker/internal/redact"
 )
 
@@ -22,12 +20,10 @@ func secretsOf(lookup config.Lookup) *redact.Secrets {
 	return secrets
 }
 
-// guard turns a panic into an error: what the runtime prints of one would go past everything that keeps secrets.
-func (s *session) guard(run func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("a mistake in this program: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return run()
+// guard has a panic be an error as well.
+func guard(run func() error) (err error) {
+	if wrong := mistake.Catch(func() { err = run() }); wrong != nil {
+		return wrong
+	}
+	return err
 }

@@ -182,8 +182,8 @@ sys.exit("leaves with " + os.environ["RUNPOD_API_KEY"] + " and https://bob:plant
 
 func TestSecrets_ErrorsAndPanicsShowNone(t *testing.T) {
 	s := &session{secrets: redact.New("planted-ai-key-1234567890")}
-	err := s.secrets.Error(s.guard(func() error { panic(errors.New("with planted-ai-key-1234567890")) }))
-	require.ErrorContains(t, err, "a mistake in this program: with [REDACTED]\n")
+	err := s.secrets.Error(guard(func() error { panic(errors.New("with planted-ai-key-1234567890")) }))
+	require.ErrorContains(t, err, "a mistake in this program: with [REDACTED], at cli.")
 	require.ErrorContains(t, err, "secrets_test.go", "where it was")
 
 	i := &invocation{env: plantedEnv()}

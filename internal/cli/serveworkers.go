@@ -25,7 +25,7 @@ func (s *session) serveWorkers(o serveOptions, base string, life lifecycle, log 
 		for range o.workers {
 			host := s.localWorker(o, base, endpoint, log)
 			workers.Go(func() {
-				if err := host.keep(life); err != nil {
+				if err := guard(func() error { return host.keep(life) }); err != nil {
 					mu.Lock()
 					errs = append(errs, err)
 					mu.Unlock()

@@ -18,6 +18,7 @@ import (
 
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/internal/mistake"
 	"runpodctl-worker/internal/protocol"
 )
 
@@ -109,7 +110,7 @@ func (s *session) runTestJob(options workerOptions, rules emulator.Options, job 
 	}
 	go func() {
 		defer close(ended)
-		end(host.keep(lifecycle{fetch: ctx, work: work}))
+		end(guard(func() error { return host.keep(lifecycle{fetch: ctx, work: work}) }))
 	}()
 	defer func() {
 		end(nil)
@@ -147,19 +148,15 @@ func followJob(ctx context.Context, client *jobClient, job json.RawMessage, view
 	}
 	view.wait("running the job")
 	watchCtx, endWatch := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		watchProgress(watchCtx, client, id, view)
-	}()
+	watched := make(chan error, 1)
+	go func() { watched <- mistake.Catch(func() { watchProgress(watchCtx, client, id, view) }) }()
 	var result testResult
 	err = client.follow(ctx, id, func(item json.RawMessage) {
 		result.items = append(result.items, item)
 		view.item(item)
 	})
 	endWatch()
-	<-watched
-	if err != nil {
+	if err = errors.Join(err, <-watched); err != nil {
 		return result, err
 	}
 	result.view, err = client.view(ctx, id)

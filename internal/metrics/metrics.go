@@ -72,6 +72,13 @@ func (m *Metrics) Took(jobs int, held time.Duration, err error) {
 	}
 }
 
+// Received notes a job that came without a call for it.
+func (m *Metrics) Received() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.taken++
+}
+
 // Started notes that a handler works on a job.
 func (m *Metrics) Started() {
 	m.mu.Lock()

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"runpodctl-worker/internal/protocol/server"
 )
 
 // Bounds of what a caller can take of the worker.
@@ -68,7 +70,7 @@ func Serve(addr string, m *Metrics, profiles bool, log *slog.Logger) (*Server, e
 		return nil, err
 	}
 	s := &Server{listener: listener, server: &http.Server{
-		Handler:        m.Handler(profiles, Local(listener.Addr().String())),
+		Handler:        server.Guard(m.Handler(profiles, Local(listener.Addr().String())), log),
 		ReadTimeout:    readTime,
 		WriteTimeout:   writeTime,
 		IdleTimeout:    idleTime,

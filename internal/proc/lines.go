@@ -19,7 +19,7 @@ type Lines struct {
 	shown time.Time
 }
 
-// NewLines returns a Lines that keeps the first limit bytes of each line. line gets them without the end of the line, and
+// NewLines returns a Lines that keeps the first limit bytes of each line, but no torn word. line gets them without the end of the line, and
 // the number of bytes that were left out; the text is its own only until it returns.
 func NewLines(limit int, line func(text []byte, cut int)) *Lines {
 	return &Lines{limit: limit, line: line, shown: time.Now()}
@@ -62,10 +62,19 @@ func (l *Lines) overwrite() {
 }
 
 func (l *Lines) emit() {
-	l.line(l.text, l.cut)
+	l.line(l.kept())
 	l.text, l.cut = l.text[:0], 0
 	l.back = false
 	l.shown = time.Now()
+}
+
+// kept is what there is of the line, and how much was left out.
+func (l *Lines) kept() (text []byte, cut int) {
+	if l.cut == 0 {
+		return l.text, 0
+	}
+	whole := WithoutTornWord(l.text)
+	return whole, l.cut + len(l.text) - len(whole)
 }
 
 // add keeps the beginning of a long line.
@@ -74,4 +83,16 @@ func (l *Lines) add(b []byte) {
 	kept := min(len(b), l.limit-len(l.text))
 	l.text = append(l.text, b[:kept]...)
 	l.cut += len(b) - kept
+}
+
+// tornWord is how much of a word that was cut in two is left out: no secret is longer.
+const tornWord = 1024
+
+// WithoutTornWord is a text that was cut at its end without the word that was cut in two: nobody would find a part of a
+// secret. A text that is one word stays.
+func WithoutTornWord(text []byte) []byte {
+	if end := bytes.LastIndexAny(text, " \t\"'<>"); end >= 0 {
+		return text[:max(end+1, len(text)-tornWord)]
+	}
+	return text
 }

@@ -22,6 +22,7 @@ func TestLines(t *testing.T) {
 		{"CRLF, cut between the two", []string{"a\r\nb\r", "\nc\n"}, []string{"a", "b", "c"}},
 		{"a progress bar", []string{"1%\r50%", "\r99%\r", "\n"}, []string{"99%"}},
 		{"a progress bar that has no end", []string{"1%\r", "50%\r"}, []string{"50%"}},
+		{"too long, within a word", []string{"0123 567", "89ab\nx\n"}, []string{"0123  (7 cut)", "x"}},
 		{"too long, in pieces", []string{"01234567", "89abcdef", "gh\nx\n"}, []string{"0123456789 (8 cut)", "x"}},
 		{"too long, then overwritten", []string{"0123456789abc\rshort\n"}, []string{"short"}},
 		{"nothing", nil, nil},

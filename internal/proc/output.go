@@ -1,9 +1,14 @@
 package proc
 
 import (
+	"cmp"
 	"io"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"runpodctl-worker/internal/mistake"
 )
 
 const (
@@ -29,6 +34,18 @@ func copyOutput(from io.Reader, to io.Writer, keep func([]byte)) {
 			return
 		}
 	}
+}
+
+// pass passes a stream of the program on. A mistake there ends the program, which could not say anything any more.
+func (p *Process) pass(from io.Reader, to io.Writer) {
+	err := mistake.Catch(func() { copyOutput(from, to, p.tail.stream()) })
+	if err == nil {
+		return
+	}
+	p.mu.Lock()
+	p.mistake = cmp.Or(p.mistake, err)
+	p.mu.Unlock()
+	_ = p.Signal(unix.SIGKILL) // whoever waits for its end sees to the rest
 }
 
 // tail keeps the last lines of several streams for crash reports.
@@ -66,7 +83,8 @@ func (t *tail) lines() []string {
 	defer t.mu.Unlock()
 	lines := append([]string(nil), t.done...)
 	for _, l := range t.streams {
-		if text := string(l.text); strings.TrimSpace(text) != "" {
+		text, _ := l.kept()
+		if text := string(text); strings.TrimSpace(text) != "" {
 			lines = append(lines, text)
 		}
 	}

@@ -8,6 +8,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { panic("out of order") }
+
+func TestStart_AMistakeInTheOutputEndsTheProgram(t *testing.T) {
+	for name, o := range map[string]Options{"stdout": {Stdout: broken{}}, "stderr": {Stderr: broken{}}} {
+		t.Run(name, func(t *testing.T) {
+			o.Args = []string{"sh", "-c", "echo out; echo err >&2; exec sleep 600"}
+			p, err := Start(o)
+			require.NoError(t, err)
+			defer func() { require.NoError(t, p.Stop(t.Context())) }()
+			<-p.Exited()
+			require.ErrorContains(t, p.State().Err, "a mistake in this program: out of order, at proc.broken.Write")
+		})
+	}
+}
+
 func TestTail(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -31,6 +48,13 @@ func TestTail(t *testing.T) {
 			require.Equal(t, tt.want, tail.lines())
 		})
 	}
+	t.Run("no torn word", func(t *testing.T) {
+		var tail tail
+		write := tail.stream()
+		text := strings.Repeat("x", lineBytes-20)
+		write([]byte(text + " http://bob:hunter2@host/\n" + text + " http://bob:hunter2@host/"))
+		require.Equal(t, []string{text + " ", text + " "}, tail.lines())
+	})
 	t.Run("bounded", func(t *testing.T) {
 		var tail tail
 		out, errs := tail.stream(), tail.stream()

@@ -2,6 +2,7 @@
 package proc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,8 @@ type Process struct {
 	reaped bool
 	empty  bool // no member of the group was left when its leader had been reaped
 	killed bool
+	// mistake is why nobody reads the program's output any more.
+	mistake error
 	// known are all processes that were once seen to be the program's: what leads to one is lost when its parent ends.
 	known map[identity]bool
 }
@@ -86,8 +89,8 @@ func Start(o Options) (*Process, error) {
 	}
 
 	var copying sync.WaitGroup
-	copying.Go(func() { copyOutput(out, o.Stdout, p.tail.stream()) })
-	copying.Go(func() { copyOutput(errs, o.Stderr, p.tail.stream()) })
+	copying.Go(func() { p.pass(out, o.Stdout) })
+	copying.Go(func() { p.pass(errs, o.Stderr) })
 	go p.wait(&copying, out, errs)
 	return p, nil
 }
@@ -99,7 +102,7 @@ func (p *Process) wait(copying *sync.WaitGroup, pipes ...*os.File) {
 	p.mu.Lock()
 	p.reaped = true
 	p.empty = !groupAlive(p.cmd.Process.Pid)
-	p.state = newState(p.cmd.ProcessState, err, p.killed)
+	p.state = newState(p.cmd.ProcessState, cmp.Or(p.mistake, err), p.killed)
 	p.mu.Unlock()
 
 	copied := make(chan struct{})

@@ -8,12 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
+	"runpodctl-worker/internal/mistake"
 	"runpodctl-worker/internal/protocol"
+	"runpodctl-worker/internal/protocol/server"
 )
 
 const (
@@ -131,7 +132,8 @@ func (w *worker) run(fetch context.Context, abandon context.CancelCauseFunc, lis
 	broken := make(chan error, 2)
 	if w.cfg.Heartbeat != nil {
 		loops.Go(func() {
-			if err := w.shield(func() { w.cfg.Heartbeat(background, w.ids) }); err != nil {
+			if err := mistake.Catch(func() { w.cfg.Heartbeat(background, w.ids) }); err != nil {
+				w.cfg.Log.Error("The worker ends.", slog.Any("error", err))
 				broken <- err
 			}
 		})
@@ -140,11 +142,11 @@ func (w *worker) run(fetch context.Context, abandon context.CancelCauseFunc, lis
 		loops.Go(func() { w.slots.follow(background, r.Resized()) })
 	}
 
-	server := &http.Server{
-		Handler: w.routes(), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+	srv := &http.Server{
+		Handler: server.Guard(w.routes(), w.cfg.Log), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
 		ErrorLog: slog.NewLogLogger(w.cfg.Log.Handler(), slog.LevelWarn),
 	}
-	loops.Go(func() { broken <- fmt.Errorf("serve realtime requests: %w", server.Serve(listener)) })
+	loops.Go(func() { broken <- fmt.Errorf("serve realtime requests: %w", srv.Serve(listener)) })
 	var err error
 	select {
 	case <-fetch.Done():
@@ -154,27 +156,15 @@ func (w *worker) run(fetch context.Context, abandon context.CancelCauseFunc, lis
 	}
 	if left := w.drain(); len(left) > 0 {
 		abandon(errAbandoned)
-		_ = server.Close() // the listener and connections that nobody will answer on
+		_ = srv.Close() // the listener and connections that nobody will answer on
 		return errors.Join(err, &UnfinishedError{Jobs: left})
 	}
 	closing, cancel := context.WithTimeout(context.Background(), answerTime)
 	defer cancel()
-	if server.Shutdown(closing) != nil {
-		_ = server.Close() // of connections whose other side does not read
+	if srv.Shutdown(closing) != nil {
+		_ = srv.Close() // of connections whose other side does not read
 	}
 	return err
-}
-
-// shield has a mistake of the worker itself end it in its own way, with a line in its log.
-func (w *worker) shield(f func()) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.cfg.Log.Error("A mistake in this program; the worker ends.", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			err = fmt.Errorf("a mistake in this program: %v", p)
-		}
-	}()
-	f()
-	return nil
 }
 
 var errExited = errors.New("the handler's program ended")

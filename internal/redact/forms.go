@@ -29,6 +29,14 @@ var all = []form{
 	{[]string{"rpa_"}, "rpa_", lazy.Regexp(`\brpa_[A-Za-z0-9]{16,}`), Mark},
 }
 
+// What the forms do not see of a secret at the end of a text that may be cut there: the rest of it makes the form.
+var torn = []form{
+	// https://user:pass… ; a number would be a port
+	{[]string{"://"}, "", lazy.Regexp(`(?i)\b([a-z][a-z0-9+.-]*://)[^\s/?#@"'<>\\\[:]*:[^\s/?#@"'<>\\]*[^\s/?#@"'<>\\0-9][^\s/?#@"'<>\\]*$`), "${1}" + Mark},
+	{[]string{"rpa_"}, "", lazy.Regexp(`\brpa_[A-Za-z0-9]+$`), Mark},
+	{[]string{"bearer "}, "", lazy.Regexp(`(?i)(\bbearer\s+)[a-z0-9._~+/=-]+$`), "${1}" + Mark},
+}
+
 // No form does without one of these.
 const marks = "@:=?&;_ "
 
@@ -37,11 +45,20 @@ func forms(text string) string {
 	if !strings.ContainsAny(text, marks) {
 		return text
 	}
+	return apply(all, text)
+}
+
+func apply(forms []form, text string) string {
 	lower := strings.ToLower(text)
-	for _, f := range all {
-		if slices.ContainsFunc(f.hints, func(hint string) bool { return strings.Contains(lower, hint) }) {
+	for _, f := range forms {
+		if f.hinted(lower) {
 			text = f.find().ReplaceAllString(text, f.with)
 		}
 	}
 	return text
+}
+
+// hinted tells whether a text, in lower case, may have the form.
+func (f form) hinted(lower string) bool {
+	return slices.ContainsFunc(f.hints, func(hint string) bool { return strings.Contains(lower, hint) })
 }

@@ -7,8 +7,12 @@ import (
 	"sync"
 )
 
-// longestLine is how much of a line waits for its end.
-const longestLine = 64 << 10
+const (
+	// longestLine is how much of a line waits for its end.
+	longestLine = 64 << 10
+	// longestSecret is how much of a line without end stays behind, so that no secret up to this length is cut in two.
+	longestSecret = 16 << 10
+)
 
 // Writer passes on what it gets, without secrets, also where one comes in pieces. What has no secret in it is passed on at
 // once, so that a prompt shows and a progress bar moves; of a line that may hold one, the rest waits for the end of the line.
@@ -43,7 +47,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 		case last == '\n', last == '\r':
 			out = w.finish(out, w.secrets.String)
 		case len(w.line) == longestLine:
-			out = w.finish(out, w.secrets.CutString)
+			out = w.cut(out)
 		}
 	}
 	return size, w.pass(w.peek(out))
@@ -65,6 +69,21 @@ func (w *Writer) finish(out []byte, clean func(string) string) []byte {
 		return append(out, rest...)
 	}
 	return append(out, clean(line[len(shown):])...)
+}
+
+// cut appends the beginning of a line without end. What stays may be the beginning of a secret.
+func (w *Writer) cut(out []byte) []byte {
+	at := w.secrets.between(string(w.line), longestLine-longestSecret)
+	if at == 0 { // no secret is as long
+		return w.finish(out, w.secrets.String)
+	}
+	rest, shown, held := string(w.line[at:]), max(0, w.shown-at), w.held && w.shown >= at
+	if w.shown < at {
+		w.line = w.line[:at]
+		out = w.finish(out, w.secrets.String)
+	}
+	w.line, w.shown, w.held = append(w.line[:0], rest...), shown, held
+	return out
 }
 
 // peek appends what can be shown before the line has its end: all before the first thing that may be a secret, or lead to one.
@@ -122,27 +141,4 @@ func begun(text, word string) int {
 		}
 	}
 	return 0
-}
-
-// CutString is String for a text that may be cut at its end, in the middle of a known value.
-func (s *Secrets) CutString(text string) string {
-	if n := s.cutValue(text); n > 0 {
-		return s.String(text[:len(text)-n]) + Mark
-	}
-	return s.String(text)
-}
-
-// cutValue is how much of a known value stands at the end of a text; less than shortest tells nobody anything.
-func (s *Secrets) cutValue(text string) (most int) {
-	if s == nil {
-		return 0
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, value := range s.values {
-		if n := begun(text, value); n >= shortest {
-			most = max(most, n)
-		}
-	}
-	return most
 }

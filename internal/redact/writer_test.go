@@ -28,6 +28,11 @@ func TestWriter(t *testing.T) {
 		{"what begins like one", []string{"a s3cr", "et\n"}, []string{"a ", "s3cret\n"}, ""},
 		{"what begins like one, at the end", []string{"a s3c"}, []string{"a "}, "s3c"},
 		{"most of one, at the end", []string{"a s3cr3t-k"}, []string{"a "}, "[REDACTED]"},
+		{"a password without its host, at the end", []string{"at https://bob:hun"}, []string{"at https"}, "://[REDACTED]"},
+		{"a port, at the end", []string{"at http://localhost:8000"}, []string{"at http"}, "://localhost:8000"},
+		{"an address, at the end", []string{"at http://[::1]:80"}, []string{"at http"}, "://[::1]:80"},
+		{"a part of a platform's key, at the end", []string{"rpa_ABC"}, []string{""}, "[REDACTED]"},
+		{"a part of a token, at the end", []string{"bearer abc"}, []string{""}, "bearer [REDACTED]"},
 		{"a key before a carriage return", []string{"s3cr3t-key", "\r"}, []string{"", "[REDACTED]\r"}, ""},
 		{"two keys", []string{"s3cr3t-key, rosebud", "-1941\n"}, []string{"", "[REDACTED], [REDACTED]\n"}, ""},
 		{"a key over two lines is none", []string{"s3cr3t\n-key\n"}, []string{"s3cr3t\n-key\n"}, ""},
@@ -69,6 +74,55 @@ func TestWriter_ALineWithoutEnd(t *testing.T) {
 	require.GreaterOrEqual(t, out.Len(), 15*64<<10, "it does not wait for ever")
 	w.Flush()
 	require.Equal(t, text, out.String())
+}
+
+// Wherever a line without end is cut, it comes out as it would in one piece.
+func TestWriter_CutsNoSecretInTwo(t *testing.T) {
+	secrets := redact.New("s3cr3t-key", "two words of it")
+	for name, secret := range map[string]string{
+		"a known value":       "s3cr3t-key",
+		"one with spaces":     "two words of it",
+		"a password in a URL": "https://bob:hunter2@host/x",
+		"a header":            "'Authorization' : Bearer abcdefghij",
+		"a signature":         "https://host/k?X-Amz-Signature=abcdefghij&e=1",
+		"a key":               "rpa_ABCDEFGHIJKLMNOP1234",
+		"a long one":          "https://bob:" + strings.Repeat("hunter2", 2000) + "@host",
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, end := range []int{48 << 10, 64 << 10} {
+				step := max(1, len(secret)/8)
+				for n := 0; n <= len(secret); n += step {
+					text := strings.Repeat("ab=c ", end/5+1)[:end-n-1] + "," + secret + "," + strings.Repeat("ab=c ", 1<<8)
+					var out bytes.Buffer
+					w := secrets.Writer(&out)
+					for b := []byte(text); len(b) > 0; {
+						n, err := w.Write(b[:min(len(b), 20000)])
+						require.NoError(t, err)
+						b = b[n:]
+					}
+					w.Flush()
+					if want := secrets.String(text); want != out.String() { // the texts are too long to be printed
+						at := strings.Index(out.String(), "ab=c ,") + 6
+						require.Fail(t, "shown", "%d of %d bytes before %d: %.100s", n, len(secret), end, out.String()[at:])
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestWriter_AValueWhereALineIsCut(t *testing.T) {
+	const key = "s3cr3t-key"
+	for cut := range len(key) + 1 {
+		var out bytes.Buffer
+		w := redact.New(key).Writer(&out)
+		text := strings.Repeat("x", 64<<10-cut)
+		for _, piece := range []string{text + key, " and more\n"} {
+			_, err := w.Write([]byte(piece))
+			require.NoError(t, err)
+		}
+		require.Equal(t, text+redact.Mark+" and more\n", out.String(), "%d bytes of it before the cut", cut)
+	}
 }
 
 type gone struct{}

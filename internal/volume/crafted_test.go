@@ -303,6 +303,30 @@ func sparse(t testing.TB, name string, size int64) []byte {
 }
 
 // Very many entries are read, and skipped one by one.
+// A link by way of /proc would lead this process to the directory, and every other one somewhere else.
+func TestCrafted_LinksOfAProcess(t *testing.T) {
+	if _, err := os.Lstat("/proc/self/root"); err != nil {
+		t.Skip("there is no /proc")
+	}
+	r := newRig(t)
+	file := r.write("file", "f")
+	t.Chdir(r.dir())
+	m := manifest{Version: version, Threshold: threshold, Small: []entry{}, Big: []entry{}}
+	for name, target := range map[string]string{"root": "/proc/self/root" + file, "cwd": "/proc/self/cwd/file", "thread": "/proc/thread-self/cwd"} {
+		m.Links = append(m.Links, link{filepath.Join(r.dir(), name), target})
+	}
+	for n := range 40 {
+		m.Links = append(m.Links, link{filepath.Join(r.dir(), fmt.Sprint("fd", n)), fmt.Sprint("/dev/fd/", n)})
+	}
+	text, err := json.Marshal(m)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(r.mirror(), 0o755))
+	require.NoError(t, os.WriteFile(r.mirror(manifestName), text, 0o600))
+	report := r.hydrate()
+	require.Zero(t, report.Links, "%v", image(t, r.dir()))
+	require.Equal(t, len(m.Links), report.SkippedTotal)
+}
+
 func TestCrafted_ManyEntries(t *testing.T) {
 	const entries = 100_000
 	r := newTrap(t)

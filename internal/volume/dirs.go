@@ -49,7 +49,12 @@ func apart(dirs []string, volume string) error {
 }
 
 // resolve is the real path of something that may not be there yet.
-func resolve(path string) (string, error) {
+func resolve(path string) (string, error) { return resolveVia(path, maxLinks) }
+
+// maxLinks bounds how many links to nothing may lead to one another.
+const maxLinks = 40
+
+func resolveVia(path string, links int) (string, error) {
 	if path == "" || strings.ContainsRune(path, 0) {
 		return "", fmt.Errorf("%q is no path", path)
 	}
@@ -61,8 +66,24 @@ func resolve(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return resolved, err
 	}
-	parent, err := resolve(filepath.Dir(path))
-	return filepath.Join(parent, filepath.Base(path)), err
+	parent, err := resolveVia(filepath.Dir(path), links)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(parent, filepath.Base(path))
+	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return path, nil //nolint:nilerr // it is not there
+	}
+	target, err := os.Readlink(path)
+	switch {
+	case err != nil:
+		return "", err
+	case links == 0:
+		return "", errors.New("too many links")
+	case !filepath.IsAbs(target):
+		target = filepath.Join(parent, target)
+	}
+	return resolveVia(target, links-1)
 }
 
 func within(path, dir string) bool {
@@ -79,10 +100,15 @@ func (c *Cache) locate(path string) (dir int, rel string, ok bool) {
 	return 0, "", false
 }
 
-// openDirs opens the directories; those that are not there are nil, or made.
+// openDirs opens the directories; those that are not there are nil, or made. A file in the place of one holds nothing that
+// could be cached, and is in nobody's way.
 func (c *Cache) openDirs(create bool) (roots, error) {
 	all := make(roots, len(c.dirs))
 	for i, dir := range c.dirs {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			c.say("warn", dir+" is no directory and is not cached")
+			continue
+		}
 		if create {
 			if err := os.MkdirAll(dir, newDir); err != nil {
 				all.close()
@@ -101,6 +127,19 @@ func (c *Cache) openDirs(create bool) (roots, error) {
 
 // roots are open directories. Nothing outside them can be reached through one.
 type roots []*os.Root
+
+// at is one of them, which may be gone by now.
+func (r roots) at(dir int) (*os.Root, error) {
+	if r[dir] == nil {
+		return nil, fs.ErrNotExist
+	}
+	return r[dir], nil
+}
+
+// none tells whether not one of them is there.
+func (r roots) none() bool {
+	return !slices.ContainsFunc(r, func(root *os.Root) bool { return root != nil })
+}
 
 func (r roots) close() {
 	for _, root := range r {

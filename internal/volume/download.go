@@ -73,10 +73,14 @@ func (d *download) bigOnce(ctx context.Context, e entry) error {
 		e.Mode = uint32(info.Mode().Perm())
 	}
 	dir, rel, _ := d.cache.locate(e.Path)
-	if err := makeFolders(d.dirs[dir], path.Dir(rel), e); err != nil {
+	root, err := d.dirs.at(dir)
+	if err != nil {
 		return targetError{err}
 	}
-	t, err := newTemp(d.dirs[dir], rel, 0o600)
+	if err := makeFolders(root, path.Dir(rel), e); err != nil {
+		return targetError{err}
+	}
+	t, err := newTemp(root, rel, 0o600)
 	if err != nil {
 		return targetError{err}
 	}

@@ -24,7 +24,10 @@ func (f *folders) of(dir int, rel string, e entry) (*os.Root, error) {
 		return f.last, nil
 	}
 	f.close()
-	top := f.roots[dir]
+	top, err := f.roots.at(dir)
+	if err != nil {
+		return nil, err
+	}
 	if f.create {
 		if err := makeFolders(top, name, e); err != nil {
 			return nil, err

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -23,9 +25,12 @@ func (c *Cache) leadsInside(l link) error {
 	if !filepath.IsAbs(target) {
 		target = path.Dir(l.Path) + "/" + target // not joined: ".." after a link is not the folder before it
 	}
-	end, err := filepath.EvalSymlinks(target)
+	end, err := follow(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errNothing
+	}
+	if errors.Is(err, errProcess) {
+		return errOutside
 	}
 	if err != nil {
 		return errors.New("a link that cannot be followed")
@@ -36,6 +41,47 @@ func (c *Cache) leadsInside(l link) error {
 		}
 	}
 	return errOutside
+}
+
+// maxFollowed bounds how many links may lie on the way to a file, as in the standard library.
+const maxFollowed = 255
+
+// processes is where links mean something else to each process.
+const processes = "/proc"
+
+var errProcess = errors.New("a link of a process")
+
+// follow is the real path of something, as filepath.EvalSymlinks tells it, but of nothing to which a link of a process leads.
+func follow(name string) (string, error) {
+	end, rest, followed := "/", strings.Split(name, "/"), 0
+	for len(rest) > 0 {
+		part := rest[0]
+		rest = rest[1:]
+		next := path.Join(end, part)
+		info, err := os.Lstat(end + "/" + part) // not joined: it must be a folder that ".." is in
+		if err != nil {
+			return "", err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			end = next
+			continue
+		}
+		if followed++; followed > maxFollowed {
+			return "", errors.New("too many links")
+		}
+		if within(next, processes) {
+			return "", errProcess
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if path.IsAbs(target) {
+			end = "/"
+		}
+		rest = slices.Concat(strings.Split(target, "/"), rest)
+	}
+	return end, nil
 }
 
 // check tells whether a link can be one that a sync has written.

@@ -74,8 +74,8 @@ type archive struct {
 	Nanos int64 `json:"mtime_ns"`
 }
 
-// ours tells whether an entry was written by this program, so that its time is exact.
-func (e entry) ours() bool { return e.Nanos != 0 }
+// ours tells whether an entry was written by this program, so that its time is exact. That of a reproducible build may be 0.
+func (e entry) ours() bool { return e.Nanos != 0 || e.CRC32C != "" }
 
 // owned tells whether there is an owner to be restored, and whether we may.
 func (e entry) owned() bool { return os.Geteuid() == 0 && (e.UID != 0 || e.GID != 0) }
@@ -103,6 +103,9 @@ var errManifest = errors.New("not a manifest of this version")
 
 // readManifest reads the manifest of a mirror. One that is not there, or of another version, is fs.ErrNotExist or errManifest.
 func readManifest(root *os.Root) (*manifest, error) {
+	if info, err := root.Lstat(manifestName); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: it is a %s", errManifest, kind(info.Mode()))
+	}
 	file, info, err := openRegular(root, manifestName)
 	if err != nil {
 		return nil, err

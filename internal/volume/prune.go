@@ -61,7 +61,7 @@ func (l *lister) folder(root *os.Root, name string) error {
 		}
 		item := leftover{
 			name: path.Join(name, base), size: st.Size, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR,
-			age: l.now.Sub(time.Unix(0, max(st.Mtim.Nano(), st.Ctim.Nano()))),
+			age: l.now.Sub(lastChange(&st, l.now)),
 		}
 		if item.dir {
 			inner, err := root.OpenRoot(base)
@@ -76,6 +76,15 @@ func (l *lister) folder(root *os.Root, name string) error {
 		l.found = append(l.found, item)
 	}
 	return nil
+}
+
+// lastChange is when a file or its name was last changed. Its time may lie in the future, as the one that it was copied from has it.
+func lastChange(st *unix.Stat_t, now time.Time) time.Time {
+	changed, written := time.Unix(0, st.Ctim.Nano()), time.Unix(0, st.Mtim.Nano())
+	if written.After(changed) && !written.After(now) {
+		return written
+	}
+	return changed
 }
 
 // sweep removes what writers that were killed have left behind.
@@ -104,8 +113,11 @@ func (c *Cache) Prune(ctx context.Context, dryRun bool) (Pruned, error) {
 func (c *Cache) prune(ctx context.Context, p *pulse, dryRun bool) (Pruned, error) {
 	pruned := Pruned{Files: []string{}}
 	m, err := c.openToRead()
-	if m == nil || err != nil {
+	if err != nil {
 		return pruned, err
+	}
+	if m == nil {
+		return pruned, c.noMirror()
 	}
 	defer m.close()
 	if !dryRun {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestNew_Refuses(t *testing.T) {
@@ -50,6 +51,21 @@ func TestNew_Directories(t *testing.T) {
 }
 
 // VC-06: no volume is no error of anybody's; a directory that is no mount is said.
+// A directory may be a link to what a cold start has yet to make.
+func TestHydrate_DirectoryBehindALink(t *testing.T) {
+	r := newRig(t)
+	r.write("file", "f")
+	r.sync()
+	r.fresh()
+	link, second := filepath.Join(r.base, "link"), filepath.Join(r.base, "second")
+	require.NoError(t, os.Symlink("second", link))
+	require.NoError(t, os.Symlink(r.dir(), second))
+	report, err := r.cache(func(o *Options) { o.Dirs = []string{link} }).Hydrate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	require.Equal(t, "f", read(t, filepath.Join(link, "file")))
+}
+
 func TestAvailable(t *testing.T) {
 	r := newRig(t)
 	var unmounted *NotMounted
@@ -106,6 +122,46 @@ func TestSync_WhatIsLeftOut(t *testing.T) {
 }
 
 // The hub's layout comes back as it was: blobs, links to them, names of revisions.
+// What no reader of the manifest can find again is not written there, else each sync would copy it anew.
+func TestSync_PathsThatDoNotComeBack(t *testing.T) {
+	r := newRig(t)
+	r.write("plain", "p")
+	deep := r.dir()
+	root, err := os.OpenRoot(r.dir())
+	require.NoError(t, err)
+	for len(deep) < maxPath {
+		name := strings.Repeat("d", 200)
+		deep = filepath.Join(deep, name)
+		require.NoError(t, root.Mkdir(name, 0o755))
+		inner, err := root.OpenRoot(name)
+		require.NoError(t, err)
+		require.NoError(t, root.Close())
+		root = inner
+	}
+	require.NoError(t, root.WriteFile("small", []byte("s"), 0o644))
+	require.NoError(t, root.WriteFile("big", []byte(large("b")), 0o644))
+	require.NoError(t, root.Close())
+	odd := filepath.Join(r.base, "odd\xff")
+	require.NoError(t, os.Mkdir(odd, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(odd, "small"), []byte("s"), 0o644))
+
+	c := r.cache(func(o *Options) { o.Dirs = append(o.Dirs, odd) })
+	report, err := c.Sync(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	require.ElementsMatch(t, []Skip{
+		{filepath.Join(deep, "small"), "a path that is too long"},
+		{filepath.Join(deep, "big"), "a path that is too long"},
+		{filepath.Join(odd, "small"), "a name that is not UTF-8"},
+	}, report.Skipped)
+	report, err = c.Sync(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, report.Files, "nothing has changed")
+	found, err := c.Verify(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Problems)
+}
+
 func TestSync_HubLayout(t *testing.T) {
 	r := newRig(t)
 	r.write("hub/models--x/blobs/small", "config")
@@ -189,6 +245,43 @@ func TestSync_WhatCountsAsChanged(t *testing.T) {
 }
 
 // Only the process that has seen a file can tell that another one has its length and its time.
+// A file that the mirror has no entry of may lie there all the same, and be another version of the same size and time.
+func TestSync_AnotherVersionOfTheSameTime(t *testing.T) {
+	r := newRig(t)
+	when := time.Unix(1e9, 0)
+	for _, content := range []string{large("a"), "", large("b")} {
+		if content == "" {
+			r.fresh()
+			r.write("other", "o")
+		} else {
+			require.NoError(t, os.Chtimes(r.write("big", content), when, when))
+		}
+		r.sync()
+	}
+	found, err := r.cache().Verify(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Problems)
+	r.fresh()
+	r.hydrate()
+	require.Equal(t, large("b"), read(t, filepath.Join(r.dir(), "big")))
+}
+
+// The first moment of 1970 is a time like any other.
+func TestSync_TimeZero(t *testing.T) {
+	r := newRig(t)
+	for _, path := range []string{r.write("small", "s"), r.write("big", large("b"))} {
+		require.NoError(t, os.Chtimes(path, time.Unix(0, 0), time.Unix(0, 0)))
+		r.sync()
+		require.NoError(t, os.Chmod(path, 0o600))
+	}
+	require.Zero(t, r.sync().Files)
+	want := image(t, r.dir())
+	r.fresh()
+	r.hydrate()
+	require.Equal(t, want, image(t, r.dir()))
+	require.Zero(t, r.hydrate().Files)
+}
+
 func TestSync_SameLengthAndTime(t *testing.T) {
 	for name, content := range map[string]string{"small": "a", "large": large("a")} {
 		t.Run(name, func(t *testing.T) {
@@ -229,6 +322,41 @@ func TestSync_NoDirectoryYet(t *testing.T) {
 	r.fresh()
 	require.Equal(t, Report{}, untimed(r.sync()))
 	require.Equal(t, 1, r.hydrate().Files)
+}
+
+// While a sync waits for its lock, directories may be taken away.
+func TestSync_DirectoryTakenAwayMeanwhile(t *testing.T) {
+	r := newRig(t)
+	r.write("old", "o")
+	r.sync()
+	before := read(t, r.mirror(manifestName))
+	small, big := r.write("small", "s"), r.write("big", large("b"))
+	other := filepath.Join(r.base, "other")
+
+	for _, rest := range []bool{false, true} {
+		c := r.cache(func(o *Options) { o.Dirs = append(o.Dirs, other) })
+		r.write("small", "s")
+		r.write("big", large("b"))
+		p := &pulse{}
+		found, m, err := c.look(t.Context(), p, c.openToWrite)
+		require.NoError(t, err)
+		t.Cleanup(m.close)
+		r.fresh()
+		if rest {
+			require.NoError(t, os.Mkdir(other, 0o755))
+		}
+		var got result
+		require.NoError(t, c.syncLocked(t.Context(), p, found, m, &got))
+		if !rest {
+			require.Equal(t, before, read(t, r.mirror(manifestName)), "the mirror is not emptied")
+			continue
+		}
+		var paths []string
+		for _, s := range found.skips.list {
+			paths = append(paths, s.Path)
+		}
+		require.ElementsMatch(t, []string{small, big}, paths)
+	}
 }
 
 func TestHydrate_WhatIsKept(t *testing.T) {
@@ -356,6 +484,74 @@ func TestVerify_RightLengthWrongBytes(t *testing.T) {
 	require.Len(t, contents(t, r.dir()), 1)
 }
 
+// What is no manifest in its place costs a copy of everything, not the cache.
+func TestSync_OddManifests(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		place func(path string) error
+	}{
+		{"a pipe", func(path string) error { return unix.Mkfifo(path, 0o644) }},
+		{"a link that leads out", func(path string) error { return os.Symlink("/etc/passwd", path) }},
+		{"an entry that makes no sense", func(path string) error {
+			return os.WriteFile(path, []byte(`{"version":1,"threshold":262144,"small":[{"path":"/x","size":-1,"mtime":0}],"big":[]}`), 0o644)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			r.write("small", "s")
+			r.sync()
+			require.NoError(t, os.Remove(r.mirror(manifestName)))
+			require.NoError(t, tt.place(r.mirror(manifestName)))
+			require.Zero(t, r.hydrate().Files)
+			r.sync()
+			found, err := r.cache().Verify(context.Background())
+			require.NoError(t, err)
+			require.Zero(t, found.ProblemsTotal, found)
+			require.Equal(t, 1, found.Files)
+		})
+	}
+}
+
+func TestDirs_AFileInThePlaceOfOne(t *testing.T) {
+	r := newRig(t)
+	r.write("small", "s")
+	odd := filepath.Join(r.base, "odd")
+	require.NoError(t, os.WriteFile(odd, nil, 0o644))
+	both := func(o *Options) { o.Dirs = append(o.Dirs, odd) }
+	report, err := r.cache(both).Sync(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	r.fresh()
+	report, err = r.cache(both).Hydrate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	require.Contains(t, r.log, "warn "+odd+" is no directory and is not cached")
+}
+
+func TestNoMirror(t *testing.T) {
+	r := newRig(t)
+	_, err := r.cache().Verify(t.Context())
+	require.EqualError(t, err, "there is no mirror at "+r.mirror()+" yet")
+	_, err = r.cache().Prune(t.Context(), true)
+	require.EqualError(t, err, "there is no mirror at "+r.mirror()+" yet")
+}
+
+func TestVerify_AManifestThatCannotBeRead(t *testing.T) {
+	r := newRig(t)
+	r.write("small", "s")
+	r.sync()
+	require.NoError(t, os.Truncate(r.mirror(manifestName), 10))
+	found, err := r.cache().Verify(context.Background())
+	require.NoError(t, err)
+	require.Equal(t, 1, found.ProblemsTotal)
+	require.Equal(t, manifestName, found.Problems[0].Path)
+
+	require.NoError(t, os.Remove(r.mirror(manifestName)))
+	found, err = r.cache().Verify(context.Background())
+	require.NoError(t, err)
+	require.Zero(t, found.ProblemsTotal, "a mirror that nobody has written yet")
+}
+
 // flip changes a byte and nothing else that can be seen.
 func flip(t *testing.T, path string, at int) {
 	t.Helper()
@@ -385,6 +581,10 @@ func TestPrune(t *testing.T) {
 	require.FileExists(t, r.mirror(bigName, gone), "a sync leaves it, since another writer's manifest may name it")
 	temp := r.mirror(bigName, filepath.Dir(gone), "model.bin.12.34.rpvc.tmp")
 	require.NoError(t, os.WriteFile(temp, []byte("torn"), 0o600))
+	for _, path := range []string{r.mirror(bigName, gone), temp} { // files may claim to be of the future
+		later := time.Now().AddDate(50, 0, 0)
+		require.NoError(t, os.Chtimes(path, later, later))
+	}
 
 	c := r.cache()
 	pruned, err := c.Prune(t.Context(), false)

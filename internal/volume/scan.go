@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -168,8 +169,8 @@ func (w *walk) regular(rel string, s stamp) {
 	case strings.HasSuffix(rel, tempEnd):
 		w.tree.temps = append(w.tree.temps, f)
 	case excluded(f.path):
-	case !utf8.ValidString(rel):
-		w.skip(rel, errors.New("a name that is not UTF-8"))
+	case unreadable(f.path) != nil:
+		w.skip(rel, unreadable(f.path))
 	default:
 		w.tree.files = append(w.tree.files, f)
 		w.tree.found[f.path] = s
@@ -186,12 +187,23 @@ func (w *walk) link(root *os.Root, name, rel string, s stamp) {
 		w.skip(rel, err)
 		return
 	}
-	if !utf8.ValidString(l.Path + l.Target) {
-		w.skip(rel, errors.New("a name that is not UTF-8"))
+	if err := cmp.Or(unreadable(l.Path), unreadable(l.Target)); err != nil {
+		w.skip(rel, err)
 		return
 	}
 	w.tree.links = append(w.tree.links, l)
 	w.tree.found[l.Path] = s
+}
+
+// unreadable tells why a path would not come back out of a manifest.
+func unreadable(name string) error {
+	switch {
+	case !utf8.ValidString(name):
+		return errors.New("a name that is not UTF-8")
+	case len(name) >= maxPath:
+		return errors.New("a path that is too long")
+	}
+	return nil
 }
 
 func (w *walk) skip(rel string, err error) { w.tree.skips.add(path.Join(w.top, rel), reason(err)) }

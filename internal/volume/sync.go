@@ -59,6 +59,9 @@ func (c *Cache) syncLocked(ctx context.Context, p *pulse, t *tree, m *mirror, r 
 		return err
 	}
 	defer dirs.close()
+	if dirs.none() { // they were taken away while the lock was waited for
+		return nil
+	}
 	job := &upload{cache: c, pulse: p, mirror: m, dirs: dirs, plan: plan, tree: t}
 	defer job.cleanUp()
 	p.begin("sync", plan.load())

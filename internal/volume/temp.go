@@ -76,8 +76,9 @@ func (c *Cache) removeTemps(t *tree) {
 	}
 	defer dirs.close()
 	for _, f := range t.temps {
-		if time.Since(time.Unix(0, f.ctime)) > c.limits.temps {
-			_ = dirs[f.dir].Remove(f.rel) // the next one tries again
+		root, err := dirs.at(f.dir)
+		if err == nil && time.Since(time.Unix(0, f.ctime)) > c.limits.temps {
+			_ = root.Remove(f.rel) // the next one tries again
 		}
 	}
 }

@@ -80,7 +80,11 @@ func (u *upload) big(ctx context.Context, f file) error {
 }
 
 func (u *upload) bigOnce(ctx context.Context, f file) (entry, error) {
-	s, err := openSource(u.dirs[f.dir], f.rel)
+	root, err := u.dirs.at(f.dir)
+	if err != nil {
+		return entry{}, err
+	}
+	s, err := openSource(root, f.rel)
 	if err != nil {
 		return entry{}, err
 	}
@@ -93,7 +97,12 @@ func (u *upload) bigOnce(ctx context.Context, f file) (entry, error) {
 		if err == nil {
 			err = s.still(size)
 		}
-		return f.entry(sumText(sum)), err
+		if err != nil || u.holds(ctx, f, sum) {
+			return f.entry(sumText(sum)), err
+		}
+		if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+			return entry{}, err
+		}
 	}
 	name := bigFile(f.path)
 	if err := u.mirror.big.MkdirAll(path.Dir(name), sharedDir); err != nil {
@@ -121,6 +130,17 @@ func (u *upload) there(f file) bool {
 	}
 	info, err := u.mirror.big.Lstat(bigFile(f.path))
 	return err == nil && info.Mode().IsRegular() && f.entry("").matches(stamp{size: info.Size(), mtime: info.ModTime().UnixNano()})
+}
+
+// holds tells whether a file of the mirror has this sum: another version may have had the same size and time.
+func (u *upload) holds(ctx context.Context, f file, sum uint32) bool {
+	file, _, err := openRegular(u.mirror.big, bigFile(f.path))
+	if err != nil {
+		return false
+	}
+	defer func() { _ = file.Close() }()
+	size, there, err := copyAll(ctx, u.pulse, io.Discard, file)
+	return err == nil && size == f.size && there == sum
 }
 
 func (u *upload) fill(ctx context.Context, t *temp, s *source, f file) (entry, error) {

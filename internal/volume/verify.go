@@ -22,14 +22,20 @@ func (c *Cache) Verify(ctx context.Context) (Findings, error) {
 
 func (c *Cache) verify(ctx context.Context, p *pulse) (Findings, error) {
 	m, err := c.openToRead()
-	if m == nil || err != nil {
+	if err != nil {
 		return Findings{}, err
 	}
-	defer m.close()
-	if m.manifest == nil {
-		return Findings{}, nil
+	if m == nil {
+		return Findings{}, c.noMirror()
 	}
+	defer m.close()
 	v := &verifier{mirror: m, pulse: p}
+	if m.manifest == nil {
+		if _, err := readManifest(m.root); errors.Is(err, errManifest) {
+			v.problem(manifestName, err)
+		}
+		return v.found, nil
+	}
 	small, big := map[string]entry{}, []entry(nil)
 	var todo Count
 	for _, bad := range m.manifest.bad {

@@ -3,7 +3,8 @@ package worker
 import (
 	"errors"
 	"log/slog"
-	"runtime/debug"
+
+	"runpodctl-worker/internal/mistake"
 )
 
 // errMistake is the end of a worker that went wrong by itself.
@@ -18,12 +19,9 @@ func (w *Worker) loop(f func()) { w.loops.Go(func() { w.shield(f) }) }
 // shield runs f, whose panic ends the worker as a second signal would. The runtime's way would go past the log, which keeps
 // secrets, and leave the program behind.
 func (w *Worker) shield(f func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			w.log.Error("A mistake in this program; the worker ends.", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
-			w.endFetch(errMistake)
-			w.endWork(errReleased)
-		}
-	}()
-	f()
+	if err := mistake.Catch(f); err != nil {
+		w.log.Error("The worker ends.", slog.Any("error", err))
+		w.endFetch(errMistake)
+		w.endWork(errReleased)
+	}
 }

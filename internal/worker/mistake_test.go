@@ -29,7 +29,7 @@ func TestMistake_EndsTheWorker(t *testing.T) {
 				require.ErrorIs(t, r.err, errMistake)
 				said := r.logs.atLeast(slog.LevelError)
 				require.Len(t, said, 1)
-				require.Contains(t, said[0], "A mistake in this program; the worker ends.")
+				require.Contains(t, said[0], "The worker ends. error=a mistake in this program: out of order, at worker.")
 				require.NotZero(t, r.handler.stops.Load(), "its program has ended")
 			})
 		})

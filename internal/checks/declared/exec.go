@@ -72,12 +72,12 @@ func (c command) failed(problem, output string) checks.Result {
 func lastLine(streams ...*tail) string {
 	for _, t := range streams {
 		text := strings.TrimSpace(t.String())
-		line := []rune(text[strings.LastIndexAny(text, "\r\n")+1:])
-		if len(line) > shownLine {
-			line = append(line[:shownLine], '…')
+		line := text[strings.LastIndexAny(text, "\r\n")+1:]
+		if runes := []rune(line); len(runes) > shownLine {
+			line = string(proc.WithoutTornWord([]byte(string(runes[:shownLine])))) + "…"
 		}
-		if len(line) > 0 {
-			return ": " + string(line)
+		if line != "" {
+			return ": " + line
 		}
 	}
 	return ""
@@ -105,8 +105,9 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := strings.ToValidUTF8(string(t.kept), "�")
-	if t.dropped > 0 {
-		return fmt.Sprintf("(%d bytes before)\n%s", t.dropped, text)
+	if t.dropped == 0 {
+		return text
 	}
-	return text
+	torn := strings.IndexAny(text, " \t\r\n") + 1 // a word that nobody would know for a secret
+	return fmt.Sprintf("(%d bytes before)\n%s", t.dropped+torn, text[torn:])
 }

@@ -26,6 +26,10 @@ func TestExec(t *testing.T) {
 		{"a signal", "exec: 'kill -SEGV $$'", "killed by SIGSEGV", ""},
 		{"no such program", "exec: [/none/such]", "start /none/such", ""},
 		{"a long line", "exec: 'head -c 5000 /dev/zero | tr \"\\0\" x; exit 1'", strings.Repeat("x", shownLine) + "…", "xxx"},
+		{
+			"a secret across the end of what is shown",
+			"exec: 'echo $(head -c 190 /dev/zero | tr \"\\0\" x) http://bob:hunter2@host; exit 1'", strings.Repeat("x", 190) + " …", "xxx",
+		},
 		{"no text", `exec: 'printf "\377\376\n"; exit 1'`, "exit code 1: �", "�"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,6 +47,11 @@ func TestExec_MuchOutput(t *testing.T) {
 	require.Regexp(t, `^\(\d+ bytes before\)\n`, res.Output)
 	require.True(t, strings.HasSuffix(res.Output, "\nlast words\n"))
 	require.Less(t, len(res.Output), keptOutput+100)
+}
+
+func TestExec_NoHalfOfASecretFirst(t *testing.T) {
+	res := runOne(t, "    exec: 'echo http://bob:hunter2@host; head -c 8170 /dev/zero | tr \"\\0\" x; echo'\n", withEnv())
+	require.Contains(t, res.Output, "(24 bytes before)\nxxx")
 }
 
 // pidIn waits for a process id in a file.

@@ -3,7 +3,8 @@ package program
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"runpodctl-worker/internal/mistake"
 )
 
 // accept takes connections until the listener is closed.
@@ -16,18 +17,17 @@ func (p *Program) accept() {
 		if conn := newConn(c); p.enlist(conn) {
 			p.accepts.Go(func() {
 				defer p.strike(conn)
-				defer p.survive()
-				p.greet(conn)
+				p.survive(func() { p.greet(conn) })
 			})
 		}
 	}
 }
 
 // survive has a mistake in what reads the program's words cost this program, not the worker.
-func (p *Program) survive() {
-	if fault := recover(); fault != nil {
-		p.log.Error("A mistake in this program; the handler's program is ended.", "panic", fault, "stack", string(debug.Stack()))
-		p.fail(fmt.Errorf("its words could not be understood: %v", fault))
+func (p *Program) survive(f func()) {
+	if err := mistake.Catch(f); err != nil {
+		p.log.Error("The handler's program is ended.", "error", err)
+		p.fail(fmt.Errorf("its words could not be understood: %w", err))
 	}
 }
 

@@ -209,6 +209,6 @@ def handler(job):
 runpod.serverless.start({"handler": handler})
 `))
 	_, err := c.Handle(t.Context(), protocol.Job{ID: "j", Raw: json.RawMessage(`{"id":"j","input":1}`)}, &oops{})
-	require.ErrorContains(t, err, "because its words could not be understood: out of order")
+	require.ErrorContains(t, err, "because its words could not be understood: a mistake in this program: out of order")
 	<-c.Exited()
 }

@@ -82,7 +82,7 @@ func (p *Program) reason() error {
 	}
 	tail := p.proc.Tail()
 	for i, line := range tail {
-		tail[i] = p.opts.Secrets.CutString(message(line)) // proc keeps the beginning of a line
+		tail[i] = p.opts.Secrets.CutString(message(line)) // it may have died within a line
 	}
 	missed := func(line string) bool { return strings.HasSuffix(line, "No module named 'runpod'") }
 	return &ExitError{

@@ -180,15 +180,24 @@ runpod.serverless.start({"handler": handler})
 // A result that was written just before the end counts.
 func TestResultBeforeDeath(t *testing.T) {
 	c := startFile(t, write(t, `
-import os, runpod, threading, time
+import os, runpod
+from runpod._worker import frames
+write = frames.Connection.write
+def last(connection, kind, *rest):
+    write(connection, kind, *rest)
+    if kind == frames.DONE:
+        os._exit(5)
+frames.Connection.write = last
 def handler(job):
-    threading.Thread(target=lambda: (time.sleep(0.2), os._exit(5))).start()
     return "x" * 1000000
 runpod.serverless.start({"handler": handler})
 `))
 	out, _ := c.do("{}")
 	require.Len(t, string(out.Output), 1000002)
 	<-c.Exited()
+	var exit *program.ExitError
+	require.ErrorAs(t, c.Err(), &exit)
+	require.Equal(t, 5, exit.State.Code)
 }
 
 func TestStartIsStopped(t *testing.T) {

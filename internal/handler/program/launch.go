@@ -32,7 +32,7 @@ func (p *Program) launch() error {
 	if p.listener != nil {
 		p.accepts.Go(p.accept)
 	}
-	go p.watch()
+	go p.attend()
 	return nil
 }
 

@@ -221,6 +221,18 @@ runpod.serverless.start({"handler": handler})
 	}
 }
 
+func TestMistake_CostsTheProgramNotTheWorker(t *testing.T) {
+	wrong := func(io.Writer, protocol.Job, []byte, int) { panic("out of order") }
+	for name, script := range map[string]string{"while it prints": "echo line; exec sleep 600", "when it has ended": "printf rest"} {
+		t.Run(name, func(t *testing.T) {
+			p := program.New(program.Options{Args: []string{"sh", "-c", script}, Line: wrong, Stdout: io.Discard})
+			_, err := p.Start(t.Context())
+			require.ErrorContains(t, err, "a mistake in this program: out of order, at program_test.")
+			require.NoError(t, p.Stop(t.Context()))
+		})
+	}
+}
+
 func TestErrorLogs(t *testing.T) {
 	t.Setenv("MY_KEY", "s3cr3t-of-mine")
 	c, _ := startInLines(t, program.Options{ErrorLogs: 3, Secrets: redact.New("s3cr3t-of-mine")}, `
@@ -230,6 +242,7 @@ def handler(job):
     print("early"); print('{"requestId": null, "message": "in JSON", "level": "INFO"}')
     log.info("logged"); print("key", os.environ["MY_KEY"], end="")
     if job["input"] == "long": print(); print("y" * 100000); print("z" * 100000)
+    if job["input"] == "torn": print(); print("x " * 1020 + os.environ["MY_KEY"] + " y" * 5000 + os.environ["MY_KEY"] + " z" * 1020)
     if job["input"] == "returns": return {"error": "plain"}
     raise ValueError("no " + os.environ["MY_KEY"])
 runpod.serverless.start({"handler": handler})
@@ -249,6 +262,11 @@ runpod.serverless.start({"handler": handler})
 		require.NoError(t, json.Unmarshal([]byte(out.Error), &info))
 		require.LessOrEqual(t, len(info.Logs), 16<<10)
 		require.Contains(t, info.Logs, "TRUNCATED")
+	})
+	t.Run("no part of a secret where a line is cut", func(t *testing.T) {
+		out, _ := c.do(`"torn"`)
+		require.NoError(t, json.Unmarshal([]byte(out.Error), &info))
+		require.Contains(t, info.Logs, "x \n...TRUNCATED 10028 CHARACTERS...\n z")
 	})
 	t.Run("an error that is a text stays one", func(t *testing.T) {
 		out, _ := c.do(`"returns"`)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"runpodctl-worker/internal/mistake"
 	"runpodctl-worker/internal/proc"
 )
 
@@ -15,7 +16,18 @@ const (
 	drainTime  = 200 * time.Millisecond // frames that were written before the program ended
 )
 
-// watch notes the end of the program, whatever ended it.
+// attend notes the end of the program, whatever ended it.
+func (p *Program) attend() {
+	defer close(p.exited)
+	if err := mistake.Catch(p.watch); err != nil {
+		p.log.Error("The handler's program is given up.", "error", err)
+		p.mu.Lock()
+		p.err = err
+		p.mu.Unlock()
+	}
+}
+
+// watch waits for the end of the program, and notes how it was.
 func (p *Program) watch() {
 	select {
 	case <-p.proc.Exited():
@@ -29,16 +41,19 @@ func (p *Program) watch() {
 	if p.gateway != nil {
 		p.gateway.Close()
 	}
-	p.mu.Lock()
-	p.err = p.reason()
-	p.mu.Unlock()
+	p.note()
 	if p.leaves() {
 		select { // nobody misses it yet
 		case <-p.stopping:
 		case <-p.missed:
 		}
 	}
-	close(p.exited)
+}
+
+func (p *Program) note() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = p.reason()
 }
 
 // leaves reports whether the program has ended as it said that it would: its SDK asked for a fresh worker, and exits

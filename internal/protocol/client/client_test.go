@@ -219,6 +219,33 @@ func TestSend_Refusal(t *testing.T) {
 	require.NotContains(t, err.Error(), "é", "a page is not quoted")
 }
 
+// What an answer says to a post stands in its first line.
+func TestSend_AnAnswerWithoutEnd(t *testing.T) {
+	for _, code := range []int{http.StatusOK, http.StatusNotFound} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			c := against(t, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(code)
+				_, _ = io.WriteString(w, "x")
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-r.Context().Done():
+				case <-time.After(30 * time.Second):
+				}
+			})
+			begin := time.Now()
+			err := c.Done(context.Background(), "j", protocol.NewBody([]byte("{}")), false)
+			require.Less(t, time.Since(begin), 20*time.Second)
+			if code == http.StatusOK {
+				require.NoError(t, err)
+				return
+			}
+			var status *protocol.StatusError
+			require.ErrorAs(t, err, &status)
+			require.Equal(t, code, status.Code)
+		})
+	}
+}
+
 // A proxy may quote what it was sent.
 func TestSend_RefusalWithoutTheKey(t *testing.T) {
 	const key = "key-0123456789"

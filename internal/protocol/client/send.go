@@ -24,6 +24,8 @@ const (
 	maxTrusted     = 32 << 20 // allocated because of a Content-Length alone
 	maxRefusal     = 4 << 10  // read of a refusal
 	maxQuoted      = 300      // bytes of it that a message quotes
+	// drainLimit is how long the end of a body is waited for that says nothing new.
+	drainLimit = time.Second
 )
 
 // request is one call.
@@ -53,10 +55,12 @@ func (c *Client) send(ctx context.Context, transport *http.Transport, r request)
 		return nil, transportError(r.call, err)
 	}
 	defer func() {
+		defer time.AfterFunc(drainLimit, cancel).Stop()
 		_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
 		_ = resp.Body.Close()
 	}()
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		defer time.AfterFunc(drainLimit, cancel).Stop()
 		return nil, c.refusal(r.call, resp)
 	}
 	if r.method == http.MethodPost { // any 2xx settles a post, whatever a proxy wrote below it

@@ -122,7 +122,7 @@ func (g *Gateway) Open() error {
 		Refused: func(_ context.Context, _, job string) { g.refused(job) },
 	})
 	g.server = &http.Server{
-		Handler:           g.guard(routes),
+		Handler:           server.Guard(g.guard(routes), g.log),
 		ReadHeaderTimeout: readHeaderTime,
 		ErrorLog:          slog.NewLogLogger(g.log.Handler(), slog.LevelDebug),
 	}

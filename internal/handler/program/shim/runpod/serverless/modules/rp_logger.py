@@ -86,12 +86,20 @@ class RunPodLogger:
 
 
 def shorten(message, limit=MAX_MESSAGE_LENGTH):
-    """Cut the middle out of a long message."""
+    """Cut the middle out of a long message, and words that it would leave torn: nobody would find a part of a secret."""
     if len(message) <= limit:
         return message
     half = limit // 2
-    note = "\n...TRUNCATED %d CHARACTERS...\n" % (len(message) - limit)
-    return message[:half] + note + message[-half:]
+    head = half - _torn(message[:half][::-1])
+    tail = half - _torn(message[-half:])
+    note = "\n...TRUNCATED %d CHARACTERS...\n" % (len(message) - head - tail)
+    return message[:head] + note + message[len(message) - tail :]
+
+
+def _torn(text):
+    """The length of the word that a text begins with, as far as a secret may be as long; 0 if there is no other."""
+    ends = [i for i in map(text.find, " \t\n\"'<>") if i >= 0]
+    return min(min(ends), 1024) if ends else 0
 
 
 def as_json():
