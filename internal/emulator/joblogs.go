@@ -18,7 +18,7 @@ import (
 )
 
 // lastLines is how long after the end of a job its last lines may still come: they take another way than its result.
-const lastLines = 300 * time.Millisecond
+const lastLines = time.Second
 
 // JobLogs are the lines of JSON that jobs have printed.
 type JobLogs interface {

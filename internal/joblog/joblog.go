@@ -80,9 +80,8 @@ func (d *Dir) Copy(to io.Writer, job string, offset int64) (int64, error) {
 	if err != nil {
 		return offset, err
 	}
-	defer file.Close()
-	n, err := io.Copy(to, io.NewSectionReader(file, offset, size-offset))
-	return offset + n, err
+	n, err := io.Copy(to, io.NewSectionReader(file, offset, max(size-offset, 0)))
+	return offset + n, errors.Join(err, file.Close())
 }
 
 // look opens the file of a job, which has whole lines up to its size.
