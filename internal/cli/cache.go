@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -37,10 +39,10 @@ const (
 )
 
 func cacheCommand(s *session) *cli.Command {
-	return s.newCommandOf(commandCache, "ACTION DIR… [flags]", "Keeps directories warm by way of a mirror on the network volume.", []word{
-		{actionHydrate, "copy to DIR… what is missing there or older than in the mirror"},
-		{actionSync, "copy to the mirror what has changed in DIR…"},
-		{actionStatus, "show what the mirror holds, and what hydrate and sync would copy"},
+	return s.newCommandOf(commandCache, "ACTION [DIR…] [flags]", "Keeps directories warm by way of a mirror on the network volume.", []word{
+		{actionHydrate + " DIR…", "copy to DIR… what is missing there or older than in the mirror"},
+		{actionSync + " DIR…", "copy to the mirror what has changed in DIR…"},
+		{actionStatus + " [DIR…]", "show what the mirror holds, and what hydrate and sync would copy"},
 		{actionVerify, "read the whole mirror and compare it with its manifest"},
 		{actionPrune, "remove from the mirror what belongs to nothing any more"},
 	}, []string{
@@ -73,7 +75,12 @@ func (s *session) cache(c *cli.Context) error {
 		return err
 	}
 	options := volume.Options{Volume: s.setting(c, flagVolume, config.CacheVolume), Namespace: s.namespace(c, flagNamespace), Dirs: dirs, Copiers: c.Int(flagCopiers)}
+	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dirs: len(dirs), dryRun: c.Bool(flagDryRun)}
 	if options.Namespace == "" {
+		if _, err := os.Stat(options.Volume); errors.Is(err, fs.ErrNotExist) { // a start script need not ask first
+			result.lines = []string{options.Volume + ": " + volume.ErrNoVolume.Error()}
+			return s.printCacheResult(c, result)
+		}
 		return usagef("the mirror has no name: give --%s or set %s", flagNamespace, config.EndpointID)
 	}
 	view, err := s.newCacheView(c, action)
@@ -94,7 +101,6 @@ func (s *session) cache(c *cli.Context) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done after %s (--%s)", limit, flagTimeout))
 		defer cancel()
 	}
-	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dirs: len(dirs), dryRun: c.Bool(flagDryRun)}
 	err = result.act(ctx, cache)
 	view.close()
 	switch {
@@ -107,7 +113,15 @@ func (s *session) cache(c *cli.Context) error {
 	case result.warning != nil:
 		view.log.Warn("VolumeCache: " + result.warning.Error())
 	}
+	if action == actionSync && result.available && !slices.ContainsFunc(dirs, exists) {
+		view.log.Warn("VolumeCache: none of the directories is there, so nothing is done")
+	}
 	return s.printCacheResult(c, result)
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // cacheArguments are what to do, and with which directories: those after "--" too, whatever they are called.

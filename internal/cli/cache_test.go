@@ -81,9 +81,12 @@ func TestCache(t *testing.T) {
 		args   []string
 		code   int
 		out    string
+		warns  string
 	}{
 		{name: "nothing there yet", args: []string{"status", tr.dir}, out: "mirror      MIRROR\nwritten     never\nto hydrate  0 file(s), 0 B\nto sync     2 file(s), 300.0 KiB\n"},
 		{name: "nothing to hydrate yet", args: []string{"hydrate", tr.dir}, out: "hydrated 0 file(s) from MIRROR: 0 B in *, 0 unchanged\n"},
+		{name: "nothing to verify yet", args: []string{"verify"}, code: 1},
+		{name: "a directory that is misspelt", args: []string{"sync", tr.dir + "s"}, out: "synced 0 file(s) to MIRROR: 0 B in *, 0 unchanged\n", warns: "none of the directories is there"},
 		{name: "sync", args: []string{"sync", tr.dir}, out: "synced 2 file(s) to MIRROR: 300.0 KiB in *, 0 unchanged, 1 link(s)\n"},
 		{name: "sync again", args: []string{"sync", tr.dir}, out: "synced 0 file(s) to MIRROR: 0 B in *, 2 unchanged\n"},
 		{name: "status", args: []string{"status", tr.dir}, out: "mirror      MIRROR\nwritten     * UTC\nsmall       1 file(s), 5 B\nbig         1 file(s), 300.0 KiB\nlinks       1\nto hydrate  0 file(s), 0 B\nto sync     0 file(s), 0 B\n"},
@@ -105,6 +108,7 @@ func TestCache(t *testing.T) {
 			i := tr.cache(step.args...)
 			require.Equal(t, step.code, i.code, i.stderr.String())
 			require.Equal(t, step.out, tr.says(i))
+			require.Contains(t, i.stderr.String(), step.warns)
 		})
 		require.True(t, ok)
 	}

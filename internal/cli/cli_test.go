@@ -114,7 +114,7 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a cache without an action", args: []string{"cache"}, code: 2, line: "cache without an action: want hydrate, sync, status, verify or prune"},
 		{name: "a cache with another action", args: []string{"cache", "heat", "d", "--namespace", "n"}, code: 2, line: "cache heat: want hydrate, sync, status, verify or prune"},
 		{name: "a cache of nothing", args: []string{"cache", "hydrate", "--namespace", "n"}, code: 2, line: "cache hydrate: name the directories"},
-		{name: "a cache without a name", args: []string{"cache", "sync", "d"}, code: 2, line: "the mirror has no name: give --namespace or set RUNPOD_ENDPOINT_ID"},
+		{name: "a cache without a name", args: []string{"cache", "sync", "d", "--volume", "."}, code: 2, line: "the mirror has no name: give --namespace or set RUNPOD_ENDPOINT_ID"},
 		{name: "a cache with a bad name", args: []string{"cache", "sync", "d", "--namespace", "../n"}, code: 2, line: "../n"},
 		{name: "a bad name by the environment", args: []string{"cache", "sync", "d"}, env: map[string]string{"RUNPODCTL_WORKER_CACHE_NAMESPACE": "a/b"}, code: 2, line: "a/b"},
 		{name: "a dry run of what is none", args: []string{"cache", "--dry-run", "sync", "d", "--namespace", "n"}, code: 2, line: "--dry-run goes with prune, not with sync"},

@@ -100,6 +100,9 @@ var errManifest = errors.New("not a manifest of this version")
 
 // readManifest reads the manifest of a mirror. One that is not there, or of another version, is fs.ErrNotExist or errManifest.
 func readManifest(root *os.Root) (*manifest, error) {
+	if info, err := root.Lstat(manifestName); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: it is a %s", errManifest, kind(info.Mode()))
+	}
 	file, info, err := openRegular(root, manifestName)
 	if err != nil {
 		return nil, err

@@ -86,6 +86,8 @@ func kind(mode fs.FileMode) string {
 		return "link"
 	case mode.IsRegular():
 		return "file"
+	case mode.IsDir():
+		return "folder"
 	default:
 		return "special file"
 	}
@@ -108,6 +110,9 @@ func (c *Cache) openToRead() (*mirror, error) {
 	}
 	return c.fill(root, false)
 }
+
+// noMirror is what there is to say to those who want one that is there.
+func (c *Cache) noMirror() error { return fmt.Errorf("there is no mirror at %s yet", c.mirrorPath()) }
 
 // openToWrite opens a mirror, or makes one.
 func (c *Cache) openToWrite() (*mirror, error) {

@@ -113,7 +113,10 @@ func (s *syncPlan) judge(t *tree, m *mirror, keptSmall int) {
 	if before != keptSmall || len(s.small) > 0 && !m.archiveFits() {
 		s.repack = true // one was deleted, or the archive is another than the manifest's
 	}
-	if m.manifest != nil && (len(s.known) != len(s.kept)+keptSmall || !slices.Equal(m.manifest.Links, t.links)) {
+	if m.manifest == nil {
+		return
+	}
+	if len(m.manifest.bad) > 0 || len(s.known) != len(s.kept)+keptSmall || !slices.Equal(m.manifest.Links, t.links) {
 		s.dirty = true
 	}
 }

@@ -113,8 +113,11 @@ func (c *Cache) Prune(ctx context.Context, dryRun bool) (Pruned, error) {
 func (c *Cache) prune(ctx context.Context, p *pulse, dryRun bool) (Pruned, error) {
 	pruned := Pruned{Files: []string{}}
 	m, err := c.openToRead()
-	if m == nil || err != nil {
+	if err != nil {
 		return pruned, err
+	}
+	if m == nil {
+		return pruned, c.noMirror()
 	}
 	defer m.close()
 	if !dryRun {

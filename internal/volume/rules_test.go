@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestNew_Refuses(t *testing.T) {
@@ -481,6 +482,58 @@ func TestVerify_RightLengthWrongBytes(t *testing.T) {
 	require.Equal(t, 1, report.Files, "damaged files do not come back")
 	require.Equal(t, 2, report.SkippedTotal)
 	require.Len(t, contents(t, r.dir()), 1)
+}
+
+// What is no manifest in its place costs a copy of everything, not the cache.
+func TestSync_OddManifests(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		place func(path string) error
+	}{
+		{"a pipe", func(path string) error { return unix.Mkfifo(path, 0o644) }},
+		{"a link that leads out", func(path string) error { return os.Symlink("/etc/passwd", path) }},
+		{"an entry that makes no sense", func(path string) error {
+			return os.WriteFile(path, []byte(`{"version":1,"threshold":262144,"small":[{"path":"/x","size":-1,"mtime":0}],"big":[]}`), 0o644)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			r.write("small", "s")
+			r.sync()
+			require.NoError(t, os.Remove(r.mirror(manifestName)))
+			require.NoError(t, tt.place(r.mirror(manifestName)))
+			require.Zero(t, r.hydrate().Files)
+			r.sync()
+			found, err := r.cache().Verify(context.Background())
+			require.NoError(t, err)
+			require.Zero(t, found.ProblemsTotal, found)
+			require.Equal(t, 1, found.Files)
+		})
+	}
+}
+
+func TestDirs_AFileInThePlaceOfOne(t *testing.T) {
+	r := newRig(t)
+	r.write("small", "s")
+	odd := filepath.Join(r.base, "odd")
+	require.NoError(t, os.WriteFile(odd, nil, 0o644))
+	both := func(o *Options) { o.Dirs = append(o.Dirs, odd) }
+	report, err := r.cache(both).Sync(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	r.fresh()
+	report, err = r.cache(both).Hydrate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	require.Contains(t, r.log, "warn "+odd+" is no directory and is not cached")
+}
+
+func TestNoMirror(t *testing.T) {
+	r := newRig(t)
+	_, err := r.cache().Verify(t.Context())
+	require.EqualError(t, err, "there is no mirror at "+r.mirror()+" yet")
+	_, err = r.cache().Prune(t.Context(), true)
+	require.EqualError(t, err, "there is no mirror at "+r.mirror()+" yet")
 }
 
 func TestVerify_AManifestThatCannotBeRead(t *testing.T) {

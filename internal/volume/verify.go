@@ -22,8 +22,11 @@ func (c *Cache) Verify(ctx context.Context) (Findings, error) {
 
 func (c *Cache) verify(ctx context.Context, p *pulse) (Findings, error) {
 	m, err := c.openToRead()
-	if m == nil || err != nil {
+	if err != nil {
 		return Findings{}, err
+	}
+	if m == nil {
+		return Findings{}, c.noMirror()
 	}
 	defer m.close()
 	v := &verifier{mirror: m, pulse: p}

@@ -110,6 +110,15 @@ func TestWorker_ManyJobsManyFaults(t *testing.T) {
 		stopTaking()
 		require.NoError(t, <-ended)
 		read(t, public, http.MethodGet, "/health", "", &health)
+		for _, id := range ids {
+			var job struct {
+				Status protocol.Status
+				Error  string
+			}
+			if read(t, public, http.MethodGet, "/status/"+id, "", &job); job.Status != protocol.Completed {
+				t.Errorf("%s is %s: %s", id, job.Status, job.Error)
+			}
+		}
 		require.Equal(t, jobs, health.Jobs.Completed, "no job has two ends")
 		require.Zero(t, health.Jobs.Failed+health.Jobs.InProgress+health.Jobs.InQueue)
 		require.Positive(t, health.Jobs.Retried)

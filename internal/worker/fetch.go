@@ -51,7 +51,7 @@ func (w *Worker) fetch(ctx, open context.Context) {
 
 // start runs the jobs of a take and returns how many were new. An id that this worker holds is not run a second
 // time; one that it has settled is: the platform knows best why it hands it out again. But one whose result it did not
-// want has to wait, or the two would never come to an end.
+// want again and again has to wait, or the two would never come to an end.
 func (w *Worker) start(jobs []protocol.Job) (started int) {
 	for _, job := range jobs {
 		t := w.newTask(job)
@@ -62,7 +62,7 @@ func (w *Worker) start(jobs []protocol.Job) (started int) {
 			}
 			continue
 		}
-		if w.refused.has(job.ID) { // asked only now: a job that is about to be refused is still held
+		if w.refused.bar(job.ID) { // asked only now: a job that is about to be refused is still held
 			w.drop(t)
 			continue
 		}
@@ -72,12 +72,12 @@ func (w *Worker) start(jobs []protocol.Job) (started int) {
 	return started
 }
 
-// drop leaves a job alone whose result was not wanted a moment ago.
+// drop leaves a job alone whose results were not wanted.
 func (w *Worker) drop(t *task) {
 	t.cancel(nil)
 	w.ledger.back(t)
 	w.ledger.settle(t)
-	w.complain("A job is handed out again whose result was not wanted; it is left alone for a while.", errNoWelcome, t.attrs()...)
+	w.complain("A job is handed out again whose results were not wanted; it is left alone for a while.", errNoWelcome, t.attrs()...)
 }
 
 // linger is a context that ends a while after ctx, or with work.

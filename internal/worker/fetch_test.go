@@ -181,14 +181,28 @@ func TestFetch_RefusedJobIsLeftAlone(t *testing.T) {
 				r.start()
 				r.results(20*time.Second, 3)
 				time.Sleep(30 * time.Second)
-				require.Equal(r, 1, r.handler.started("refused-100ms"), "once a minute at most")
-				require.LessOrEqual(r, len(r.logs.atLeast(slog.LevelWarn)), 3, "it is still held, it was refused, it is left alone")
+				require.Equal(r, maxRefusals, r.handler.started("refused-100ms"), "once a minute at most, from then on")
+				require.LessOrEqual(r, len(r.logs.atLeast(slog.LevelWarn)), 2*maxRefusals+1, "it is still held, it was refused, it is left alone")
 				time.Sleep(3 * time.Minute)
-				require.LessOrEqual(r, r.handler.started("refused-100ms"), 4)
-				require.GreaterOrEqual(r, r.handler.started("refused-100ms"), 3)
+				require.LessOrEqual(r, r.handler.started("refused-100ms"), maxRefusals+3)
+				require.GreaterOrEqual(r, r.handler.started("refused-100ms"), maxRefusals+2)
 			})
 		})
 	}
+}
+
+// Who lost a job because it was silent for too long gets it back at once, if it is handed out to it: refusing it again and again
+// would use up the tries that the platform gives a job.
+func TestFetch_JobThatWasLostIsTakenBack(t *testing.T) {
+	bubble(t, Config{}, lasting, func(r *rig) {
+		r.api.Script(apidouble.Done, apidouble.Reply{Status: 404})
+		offer(r, "lost-1s")
+		r.start()
+		r.await(time.Minute, "the refusal", func() bool { return len(r.api.Calls(apidouble.Done)) == 1 })
+		offer(r, "lost-1s")
+		r.results(5*time.Second, 1)
+		require.Equal(r, 2, r.handler.started("lost-1s"))
+	})
 }
 
 // A take that is refused at once costs little, for as long as it goes on.

@@ -41,12 +41,6 @@ func (r *recent) add(key string) bool {
 	return true
 }
 
-func (r *recent) has(key string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fresh(key)
-}
-
 func (r *recent) fresh(key string) bool {
 	at, ok := r.seen[key]
 	return ok && time.Since(at) < repeatAfter

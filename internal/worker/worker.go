@@ -23,8 +23,8 @@ type Worker struct {
 	concurrency atomic.Int64 // the last good value
 	ledger      *ledger
 	crashers    crashers
-	said        recent // messages
-	refused     recent // jobs whose results the platform did not want
+	said        recent   // messages
+	refused     refusals // jobs whose results the platform did not want
 	noStream    sync.Once
 	next        chan *task // to whoever has run one
 

@@ -71,19 +71,32 @@ func (b *bench) stream() ([]comparison, error) {
 			span  time.Duration
 			into  *samples
 		}{{b.ours, 3 * time.Second, &c.ours}, {b.sdk, 8 * time.Second, &c.theirs}} {
-			r := newReferee(fmt.Sprintf(`{"items":%d}`, streamItems), 0, 0)
-			err := b.with(r, side.start, "items_async.py", payloadSlots, func(p *process) error {
-				perSecond, err := r.rate(p, &r.items, side.span)
-				if err == nil && r.disorder.Load() > 0 {
-					err = fmt.Errorf("%d of %d items are out of order", r.disorder.Load(), r.items.Load())
-				}
-				*side.into = append(*side.into, perSecond)
-				return err
-			})
+			perSecond, err := b.itemRate(side.start, side.span)
 			if err != nil {
 				return nil, err
 			}
+			*side.into = append(*side.into, perSecond)
 		}
 	}
 	return []comparison{c}, nil
+}
+
+// itemRate counts items over a span, and demands that each stream is in order.
+func (b *bench) itemRate(start launch, span time.Duration) (float64, error) {
+	items, err := newItems()
+	if err != nil {
+		return 0, err
+	}
+	defer items.close()
+	r := newReferee(fmt.Sprintf(`{"items":%d}`, streamItems), 0, 0)
+	r.more = []string{items.env()}
+	var perSecond float64
+	err = b.with(r, start, "items_async.py", payloadSlots, func(p *process) (err error) {
+		perSecond, err = r.rate(p, &items.count, span)
+		if err == nil && items.disorder.Load() > 0 {
+			err = fmt.Errorf("%d of %d items are out of order", items.disorder.Load(), items.count.Load())
+		}
+		return err
+	})
+	return perSecond, err
 }

@@ -39,10 +39,6 @@ type referee struct {
 	mu    sync.Mutex
 	trace map[string]*trip // only with a limit: without one there are too many
 	pings []int64          // when they came, by the same clock
-
-	streams  sync.Map // job → how many items of it have come
-	items    atomic.Int64
-	disorder atomic.Int64 // those of them that are not the number that was due
 }
 
 // trip is one job's way, in nanoseconds of the clock that all processes share.
@@ -57,7 +53,6 @@ func newReferee(input string, limit int64, pause time.Duration) *referee {
 	mux.HandleFunc("/v2/ep/job-take/", r.take)
 	mux.HandleFunc("/v2/ep/job-take-batch/", r.take)
 	mux.HandleFunc("/v2/ep/job-done/", r.result)
-	mux.HandleFunc("/v2/ep/job-stream/", r.item)
 	mux.HandleFunc("/v2/ep/job-stop/", r.wait)
 	mux.HandleFunc("/v2/ep/ping/", r.ping)
 	r.http = httptest.NewServer(mux)
@@ -150,17 +145,6 @@ func (r *referee) result(_ http.ResponseWriter, req *http.Request) {
 	}
 	id := req.URL.Path[strings.LastIndexByte(req.URL.Path, '/')+1:]
 	r.note(id, func(t *trip) { t.called, t.back, t.posted = post.Output.Called, post.Output.Done, now })
-}
-
-// item takes one item of a stream of numbers.
-func (r *referee) item(_ http.ResponseWriter, req *http.Request) {
-	var post struct{ Output int64 }
-	err := json.NewDecoder(req.Body).Decode(&post)
-	due, _ := r.streams.LoadOrStore(req.URL.Path, new(atomic.Int64))
-	if number := due.(*atomic.Int64).Add(1) - 1; err != nil || post.Output != number {
-		r.disorder.Add(1)
-	}
-	r.items.Add(1)
 }
 
 // rate is how fast a counter grows, after a contestant has found its pace.

@@ -19,7 +19,7 @@ HELLO, REPLY, LOCAL, PROGRESS_OF = 48, 49, 50, 51
 HEADER = Struct("!BII")
 LENGTH = Struct("!BI")  # how DONE begins: flags, length of the error text
 
-_SMALL = 64 * 1024
+LARGE = 64 * 1024  # what is not copied into one piece with its neighbours
 _FIRST_FD = 64
 
 
@@ -36,15 +36,19 @@ class Connection:
         self.buffer = b""
 
     def write(self, kind, number=0, *parts):
-        """Send one frame. The caller holds the lock where there may be other writers."""
-        size = sum(map(len, parts))
-        head = HEADER.pack(kind, number, size)
-        if size <= _SMALL:
-            self.sock.sendall(b"".join((head, *parts)))
-            return
-        self.sock.sendall(head)
+        """Send one frame, whose parts are bytes or large texts of ASCII. The caller holds the lock
+        where there may be other writers."""
+        small = HEADER.pack(kind, number, sum(map(len, parts)))
         for part in parts:
-            self.sock.sendall(part)
+            if len(part) < LARGE:
+                small += part
+                continue
+            self.sock.sendall(small)
+            small = b""
+            for piece in _pieces(part):
+                self.sock.sendall(piece)
+        if small:
+            self.sock.sendall(small)
 
     def send(self, kind, number=0, *parts):
         with self.lock:
@@ -69,7 +73,7 @@ class Connection:
 
     def _recv(self):
         try:
-            return self.sock.recv(_SMALL)
+            return self.sock.recv(LARGE)
         except OSError as error:  # reset, or closed by another thread: the end all the same
             _pass_on(error)
             return b""
@@ -101,6 +105,14 @@ class Connection:
             self.sock.close()
         except OSError:
             pass
+
+
+def _pieces(part):
+    """A text is encoded while it is sent: as a whole it would be written to fresh memory, which
+    costs more than all the rest."""
+    if not isinstance(part, str):
+        return (part,)
+    return (part[begin : begin + LARGE].encode() for begin in range(0, len(part), LARGE))
 
 
 def _pass_on(error):

@@ -57,7 +57,7 @@ def run(config, test_input):
 def _show(printer):
     result, line = printer.result, {}
     if result.output is not None:
-        line["output"] = json.loads(result.output)
+        line["output"] = json.loads("".join(map(_text, result.output)))
     if result.flags & outcome.STREAM and printer.chunks:
         line["output"] = [json.loads(chunk) for chunk in printer.chunks]
     if result.error:
@@ -66,3 +66,7 @@ def _show(printer):
         log.error("Job failed.")
     print(json.dumps(line), flush=True)
     return 1 if result.error else 0
+
+
+def _text(part):
+    return part if isinstance(part, str) else part.decode()

@@ -3,9 +3,8 @@
 import asyncio
 from types import GeneratorType, coroutine
 
-from . import outcome
+from . import forks, outcome
 from .runner import AGAIN, close, is_stream, needs_loop
-from .worker import failure, leave_fork
 
 
 class Loop:
@@ -97,7 +96,7 @@ class Loop:
     def _leave(self, error):
         """Let what ends a program come out of run()."""
         if self.worker.foreign:
-            leave_fork()  # to close the loop would unhook the parent's: they share an epoll
+            forks.leave()  # to close the loop would unhook the parent's: they share an epoll
         if not self.ended.done():
             self.ended.set_exception(Leave(error))
 
@@ -149,7 +148,9 @@ class Loop:
         try:
             async for item in items:
                 data = stream.take(item)
-                await self._credit(job)
+                while job.credits.empty():
+                    await self._credit(job)
+                job.credits.get()
                 if job.cancelled:
                     break
                 self.worker.chunk(job, data)
@@ -165,12 +166,10 @@ class Loop:
         self.runner.end(job, self.worker, result)
 
     async def _credit(self, job):
-        while job.credits.empty():
-            job.waiting = self.loop.create_future()
-            if job.credits.empty():  # it may have come between the two lines
-                await job.waiting
-            job.waiting = None
-        job.credits.get()
+        job.waiting = self.loop.create_future()
+        if job.credits.empty():  # it may have come between the two lines
+            await job.waiting
+        job.waiting = None
 
     def _wake(self, job):
         if job.waiting and not job.waiting.done():
@@ -189,7 +188,7 @@ class Loop:
                 if hasattr(type(value), "__await__"):
                     await value
             except Exception as error:
-                reply(failure(error))
+                reply(outcome.failure(error))
             else:
                 reply({})
 

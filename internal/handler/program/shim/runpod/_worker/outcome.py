@@ -15,7 +15,7 @@ _SHIM = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Outcome:
-    """The end of a job, as the DONE frame carries it."""
+    """The end of a job, as the DONE frame carries it. The output is in parts, as encode_output() makes them."""
 
     def __init__(self, output=None, error="", flags=0):
         self.output, self.error, self.flags = output, error, flags
@@ -27,7 +27,7 @@ class Outcome:
             error = strict.too_large("the error", len(error)).encode()
         if self.output is None:
             return LENGTH.pack(self.flags, len(error)), error
-        return LENGTH.pack(self.flags | OUTPUT, len(error)), error, self.output
+        return LENGTH.pack(self.flags | OUTPUT, len(error)), error, *self.output
 
 
 def split(value):
@@ -49,7 +49,7 @@ def of_value(value, debug=None):
     if error and rest == {}:
         return Outcome(None, error, flags)
     try:
-        return Outcome(strict.encode(rest, "output"), error, flags)
+        return Outcome(strict.encode_output(rest), error, flags)
     except strict.NotJSON as fault:
         return Outcome(None, error or str(fault), flags)
 
@@ -81,7 +81,8 @@ class Stream:
             return Outcome(None, self.error, self.flags)
         whole = b"[" + b",".join(self.kept or ()) + b"]"
         try:
-            return Outcome(strict.within_limit(whole, "output"), "", self.flags)
+            strict.check_size(len(whole), "output")
+            return Outcome([whole], "", self.flags)
         except strict.NotJSON as fault:
             return Outcome(None, str(fault), self.flags)
 
@@ -136,6 +137,11 @@ def _words(error):
 
 def line(error):
     return "%s: %s" % (name(error), message(error))
+
+
+def failure(error):
+    """What went wrong with a fitness check, for the worker."""
+    return {"type": name(error), "message": message(error)}
 
 
 def _traceback(error):

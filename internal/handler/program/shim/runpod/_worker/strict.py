@@ -2,6 +2,8 @@
 
 from json import JSONEncoder
 
+from . import texts
+
 _encode = JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _DEEPEST = 5000
 
@@ -18,13 +20,25 @@ def encode(value, root):
         data = _encode(value).encode()
     except Exception as error:
         raise NotJSON(_explain(value, root, error)) from None
-    return within_limit(data, root)
-
-
-def within_limit(data, root):
-    if len(data) > LIMIT:
-        raise NotJSON(too_large("the result" if root == "output" else root, len(data)))
+    check_size(len(data), root)
     return data
+
+
+def encode_output(value):
+    """An output, which may be large, as the parts of its UTF-8 JSON: bytes, and large texts of ASCII."""
+    lifted = []
+    try:
+        data = _encode(texts.lift(value, lifted)).encode()
+    except Exception as error:
+        raise NotJSON(_explain(value, "output", error)) from None
+    parts = texts.put_back(data, lifted) if lifted else [data]
+    check_size(sum(map(len, parts)), "output")
+    return parts
+
+
+def check_size(size, root):
+    if size > LIMIT:
+        raise NotJSON(too_large("the result" if root == "output" else root, size))
 
 
 def too_large(what, size):

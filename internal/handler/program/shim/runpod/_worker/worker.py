@@ -6,12 +6,11 @@ connection, so that a cancel arrives while the handler is busy.
 
 import json
 import os
-import sys
 import threading
 import time
 
-from ..serverless.modules.rp_logger import RunPodLogger, shorten
-from . import frames, outcome, output, signals, strict
+from ..serverless.modules.rp_logger import shorten
+from . import forks, frames, outcome, output, signals, strict
 from .runner import Job
 
 current = None  # the Worker of this process, once it serves
@@ -127,7 +126,7 @@ class Worker:
 
     def _send(self, connection, kind, number=0, *parts, closes=None, of=None):
         if self.foreign:
-            leave_fork()
+            forks.leave()
         with connection.lock:
             if of and of.closed:
                 return False
@@ -208,7 +207,7 @@ class Worker:
 
                 asyncio.run(_wait_for(value))
         except Exception as error:
-            reply(failure(error))
+            reply(outcome.failure(error))
         else:
             reply({})
 
@@ -221,21 +220,5 @@ class Worker:
         self.data.close()
 
 
-def failure(error):
-    """What went wrong with a fitness check, for the worker."""
-    return {"type": outcome.name(error), "message": outcome.message(error)}
-
-
 async def _wait_for(value):
     await value
-
-
-def leave_fork():
-    """A fork came back from the handler. Only its parent may answer for the job."""
-    RunPodLogger().warn("A forked process came back from the handler; it ends here")
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except Exception:
-            pass
-    os._exit(0)
