@@ -49,7 +49,7 @@ func (e *Emulator) jobLog(c echo.Context) error {
 	switch err := out.more(); {
 	case errors.Is(err, fs.ErrNotExist) && ep == nil:
 		return protocol.ErrUnknownJob
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	case err != nil && !errors.Is(err, fs.ErrNotExist) && !out.begun:
 		return err
 	case follow && ep != nil:
 		out.follow(ctx, ep.ending(ctx, id))
