@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func child() {
 			panic(err)
 		}
 	}
-	j, err := Open([]string{os.Getenv(childVariable)}, worker, slog.New(slog.NewTextHandler(os.Stderr, nil)))
+	j, err := Open([]string{os.Getenv(childVariable)}, worker, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		panic(err)
 	}
@@ -167,6 +168,38 @@ func TestCrash_KilledAgainAndAgain(t *testing.T) {
 }
 
 // A disk that is full costs what does not fit, with one warning; the rest is still there.
+// The next process says how many jobs went down with the one before, where there were any.
+func TestCrash_IsTold(t *testing.T) {
+	for name, tt := range map[string]struct {
+		running []string
+		want    string
+	}{
+		"jobs ran":    {[]string{"a", "b"}, "killed"},
+		"nothing ran": {nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := open(t, t.TempDir())
+			j.Taken("done")
+			j.Result("done", output(`1`))
+			for _, job := range tt.running {
+				j.Taken(job)
+			}
+			die(t, j)
+			var log lines
+			next, err := Open([]string{filepath.Dir(j.dir)}, worker, log.logger())
+			require.NoError(t, err)
+			defer next.Close()
+			if tt.want == "" {
+				require.Empty(t, log.all())
+				return
+			}
+			require.Len(t, log.all(), 1)
+			require.Contains(t, log.all()[0], tt.want)
+			require.Contains(t, log.all()[0], "jobs=2")
+		})
+	}
+}
+
 func TestCrash_FullDisk(t *testing.T) {
 	place, next := t.TempDir(), expected{}
 	for range 5 {

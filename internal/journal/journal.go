@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
@@ -33,7 +34,8 @@ type Journal struct {
 	size    int64    // of the segment
 	turn    int64    // the size at which a new one is begun
 	buf     []byte
-	said    bool // that something could not be kept
+	said    bool      // that something could not be kept
+	looked  time.Time // for the segment, which somebody may have deleted
 }
 
 type debt struct {

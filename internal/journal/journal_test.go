@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -421,4 +422,34 @@ func TestJournal_ManyAtOnce(t *testing.T) {
 	all.Wait()
 	jobs, _ := owed(t, again(t, j))
 	require.Len(t, jobs, 16)
+}
+
+// Somebody clears away what lies there while the worker runs.
+func TestJournal_Deleted(t *testing.T) {
+	for name, tt := range map[string]struct {
+		remove func(t *testing.T, j *Journal)
+		kept   bool
+	}{
+		"the segment": {func(t *testing.T, j *Journal) { t.Helper(); require.NoError(t, os.Remove(segmentOf(t, j.dir))) }, true},
+		"everything":  {func(t *testing.T, j *Journal) { t.Helper(); require.NoError(t, os.RemoveAll(filepath.Dir(j.dir))) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log lines
+			j := open(t, t.TempDir())
+			j.log = log.logger()
+			j.Result("a", output(`1`))
+			tt.remove(t, j)
+			j.looked = time.Now().Add(-lookEvery)
+			j.Result("b", output(`2`))
+			j.Result("c", output(`3`))
+			if !tt.kept {
+				require.Len(t, log.all(), 1, "said once")
+				require.Contains(t, log.all()[0], "cannot be written")
+				return
+			}
+			require.Empty(t, log.all())
+			jobs, _ := owed(t, again(t, j))
+			require.Equal(t, []string{"a", "b", "c"}, jobs)
+		})
+	}
 }

@@ -52,7 +52,9 @@ func (j *Journal) begin() error {
 	if damage != nil {
 		j.log.Warn("A journal cannot be read and was set aside; what could be read of it is used.", slog.Any("error", damage))
 	}
-	j.state.bury()
+	if jobs := j.state.bury(); jobs > 0 {
+		j.log.Info("The worker before this one was killed. The jobs that it ran are left to the platform, which hands them out again.", slog.Int("jobs", jobs))
+	}
 	if err := j.rewrite(); err != nil {
 		if damage != nil || j.segment == nil {
 			return err

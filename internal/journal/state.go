@@ -84,18 +84,19 @@ func (s *state) doubt(job string) *doubt {
 }
 
 // bury decides about the jobs that ran when the process before this one ended. They are forgotten: the platform gives them to
-// somebody else. One that had the worker to itself may have been its end; but anybody may have killed it, so the first time
+// somebody else, and their number is returned. One that had the worker to itself may have been its end; but anybody may have killed it, so the first time
 // only a suspicion is left. Of several nobody knows which one it was: each has to show it alone.
-func (s *state) bury() {
+func (s *state) bury() (released int) {
 	running := s.forgetRunning()
 	if len(running) == 1 {
 		s.blame(running[0])
-		return
+		return 1
 	}
 	for _, job := range running {
 		s.clock++
 		s.doubt(job).beside = true
 	}
+	return len(running)
 }
 
 func (s *state) forgetRunning() (running []string) {

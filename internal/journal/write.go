@@ -5,9 +5,14 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"syscall"
+	"time"
 
 	"runpodctl-worker/internal/protocol"
 )
+
+// lookEvery is how often the journal sees to it that its segment is still there.
+const lookEvery = time.Second
 
 var (
 	errHeld  = errors.New("the results that wait take up all the room that there is for them")
@@ -54,7 +59,7 @@ func (j *Journal) append(r record) (obsolete uint64) {
 		j.complainLocked(errJobID)
 		return r.result.file
 	}
-	if j.size+int64(len(j.buf)) > j.turn {
+	if j.size+int64(len(j.buf)) > j.turn || j.deleted() {
 		j.turnOver()
 	}
 	if _, err := j.segment.WriteAt(j.buf, j.size); err != nil {
@@ -71,6 +76,21 @@ func (j *Journal) append(r record) (obsolete uint64) {
 	}
 	j.size += int64(len(j.buf))
 	return j.state.apply(r)
+}
+
+// deleted tells whether the segment is nowhere to be found any more, which writing to it does not show. It looks now and then.
+func (j *Journal) deleted() bool {
+	now := time.Now()
+	if now.Sub(j.looked) < lookEvery {
+		return false
+	}
+	j.looked = now
+	info, err := j.segment.Stat()
+	if err != nil {
+		return false // writing says why
+	}
+	file, ok := info.Sys().(*syscall.Stat_t)
+	return ok && file.Nlink == 0
 }
 
 // roomFor tells whether so many bytes may be kept beside those that are.

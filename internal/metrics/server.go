@@ -20,10 +20,10 @@ import (
 
 // Bounds of what a caller can take of the worker.
 const (
-	readTime  = 5 * time.Second
+	readTime  = time.Second // many callers that never come to an end must not keep the probes out for long
 	writeTime = 10 * time.Second
-	idleTime  = 2 * time.Minute // longer than the usual time between two scrapes
-	maxConns  = 32
+	idleTime  = 5 * time.Second // a scraper can connect again; the place is for others
+	maxConns  = 128
 	maxHeader = 16 << 10
 	closeTime = time.Second
 )
@@ -69,6 +69,10 @@ func Serve(addr string, m *Metrics, profiles bool, log *slog.Logger) (*Server, e
 	if err != nil {
 		return nil, err
 	}
+	return serve(listener, m, profiles, log), nil
+}
+
+func serve(listener net.Listener, m *Metrics, profiles bool, log *slog.Logger) *Server {
 	s := &Server{listener: listener, server: &http.Server{
 		Handler:        server.Guard(m.Handler(profiles, Local(listener.Addr().String())), log),
 		ReadTimeout:    readTime,
@@ -82,7 +86,7 @@ func Serve(addr string, m *Metrics, profiles bool, log *slog.Logger) (*Server, e
 			log.Warn("The metrics are no longer served.", slog.Any("error", err))
 		}
 	})
-	return s, nil
+	return s
 }
 
 // Addr is where it listens.

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -110,6 +112,62 @@ func TestServe_OutlivesCallersThatHang(t *testing.T) {
 		_, err := io.Copy(io.Discard, conn)
 		require.NoError(t, err, "cut off by the server")
 	}
+}
+
+// pipes is a listener without a network, whose callers wait in the order in which they came.
+type pipes struct {
+	net.Listener // for its address
+	callers      chan net.Conn
+	closed       chan struct{}
+}
+
+func newPipes(t *testing.T) *pipes {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	return &pipes{Listener: listener, callers: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.callers:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipes) Close() error {
+	close(p.closed)
+	return p.Listener.Close()
+}
+
+// call sends something once it is somebody's turn, and returns what is answered before the connection is closed.
+func (p *pipes) call(text string) string {
+	mine, theirs := net.Pipe()
+	defer mine.Close()
+	p.callers <- theirs
+	_, _ = io.WriteString(mine, text)
+	answer, _ := io.ReadAll(mine)
+	return string(answer)
+}
+
+// A probe comes through behind a crowd that never comes to an end, in less time than it takes to call a worker dead.
+func TestServe_CrowdOfHalfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listener := newPipes(t)
+		s := serve(listener, New(of(&State{Phase: "ready"})), false, slog.New(slog.DiscardHandler))
+		var crowd sync.WaitGroup
+		for range 900 {
+			crowd.Go(func() { listener.call("GET /metrics HTTP/1.1\r\nHost: localhost\r\nX-Slow: ") })
+		}
+		synctest.Wait()
+		start := time.Now()
+		require.Contains(t, listener.call("GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"), "200 OK")
+		require.Less(t, time.Since(start), 10*time.Second)
+		crowd.Wait()
+		s.Close()
+	})
 }
 
 func TestServe_RefusesLargeHeaders(t *testing.T) {

@@ -1,6 +1,7 @@
 package offload
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,10 +9,13 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -167,6 +171,52 @@ func TestOffload_Failures(t *testing.T) {
 			require.NoError(t, err)
 			_, _, body := fetch(t, decode(t, small).URL)
 			require.Len(t, body, 1<<20)
+		})
+	}
+}
+
+// answering is a server that answers each request with the same words once it has the headers, and does not read on.
+func answering(t *testing.T, answer string) (place *url.URL, asked *atomic.Int64) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	asked = new(atomic.Int64)
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			if _, err = http.ReadRequest(bufio.NewReader(conn)); err == nil {
+				asked.Add(1)
+				_, _ = io.WriteString(conn, answer)
+			}
+			_ = conn.Close()
+		}
+	})
+	t.Cleanup(func() { _ = listener.Close(); ended.Wait() })
+	return &url.URL{Scheme: "http", Host: listener.Addr().String()}, asked
+}
+
+// An answer that does not wait for the body counts by its status; none of them means that the output is stored.
+func TestOffload_AnswerBeforeTheBody(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status  string
+		tries   int64
+		wantErr string
+	}{
+		"a redirect": {"301 Moved Permanently", 1, ".json: 301 Moved Permanently"},
+		"a refusal":  {"403 Forbidden", 1, ".json: 403 Forbidden"},
+		"a success":  {"200 OK", maxTries, ".json: 200 OK, answered before it had the output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			place, asked := answering(t, "HTTP/1.1 "+tt.status+"\r\nContent-Length: 0\r\n\r\n")
+			b := newBucket(t, bucketdouble.New(t), nil)
+			b.root = place
+			_, err := offload(b, "j", strings.Repeat("1", 16<<20)) // more than buffers take
+			require.ErrorContains(t, err, tt.wantErr)
+			require.Equal(t, tt.tries, asked.Load())
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -36,7 +37,8 @@ func (b *Bucket) put(ctx context.Context, o object) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer after %s", limit))
 	defer cancel()
 	// Each try reads for itself: the transport may still read for the one before.
-	req, err := http.NewRequestWithContext(ctx, http.MethodPut, o.url.String(), io.NewSectionReader(o.content, 0, o.size))
+	body := &countingReader{Reader: io.NewSectionReader(o.content, 0, o.size)}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, o.url.String(), body)
 	if err != nil {
 		return backoff.Permanent(err)
 	}
@@ -47,6 +49,7 @@ func (b *Bucket) put(ctx context.Context, o object) error {
 		return backoff.Permanent(err)
 	}
 	req.Header.Set("Expect", "100-continue") // a refusal need not wait for the body
+	req.Close = true                         // or the body would follow a refusal, to keep the connection usable
 	resp, err := b.client.Do(req)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
@@ -56,6 +59,9 @@ func (b *Bucket) put(ctx context.Context, o object) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 == 2 {
+		if body.read.Load() < o.size { // it was for somebody who does not store anything
+			return fmt.Errorf("PUT %s: %s, answered before it had the output", o.url, resp.Status)
+		}
 		return nil
 	}
 	refused := refusal(o.url, resp)
@@ -64,6 +70,18 @@ func (b *Bucket) put(ctx context.Context, o object) error {
 		return refused
 	}
 	return backoff.Permanent(refused)
+}
+
+// countingReader counts what the transport has read, which may go on when the answer is there.
+type countingReader struct {
+	io.Reader
+	read atomic.Int64
+}
+
+func (r *countingReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.read.Add(int64(n))
+	return n, err
 }
 
 // refusal is what the storage says about a request that it does not accept.

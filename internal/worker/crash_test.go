@@ -163,6 +163,35 @@ func TestCrash_BeforeTheProgramHadTheJob(t *testing.T) {
 	}
 }
 
+// Who has to run alone still has to when the program died before it had the job.
+func TestCrash_SuspectedBeforeTheProgramHadTheJob(t *testing.T) {
+	var inside, crowded, tries atomic.Int64
+	onDisk(t, Config{Concurrency: 4}, func(ctx context.Context, job protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+		inside.Add(1)
+		defer inside.Add(-1)
+		if job.ID != "suspect-5s" {
+			return lasting(ctx, job, sink)
+		}
+		defer func() { crowded.Add(inside.Load() - 1) }()
+		if tries.Add(1) == 2 { // the first try was in the worker that was killed
+			programOf(ctx).crash(errSignal)
+			return protocol.Outcome{}, fmt.Errorf("%w: %w", protocol.ErrNotBegun, errSignal)
+		}
+		return lasting(ctx, job, sink)
+	}, func(r *rig, d *disk) {
+		offer(r, "suspect-5s")
+		r.start()
+		r.await(time.Minute, "the start", func() bool { return tries.Load() == 1 })
+		r.kill(d)
+		r.reborn = func(h *fakeHandler) { h.startTime = time.Second }
+		offer(r, "suspect-5s", "a-9s", "b-9s")
+		r.start()
+		r.results(time.Minute, 3)
+		require.Zero(r, crowded.Load())
+		require.EqualValues(r, 3, tries.Load())
+	})
+}
+
 func TestCrash_TooOftenInARow(t *testing.T) {
 	t.Run("jobs", func(t *testing.T) {
 		bubble(t, Config{}, crashing, func(r *rig) {

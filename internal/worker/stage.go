@@ -104,13 +104,17 @@ func (l *ledger) leave(t *task, how coming, reported bool) (again bool) {
 	s, life := &l.stage, t.life
 	delete(life.inside, t)
 	life.overdue -= count(t.overdue)
+	if how == unbegun {
+		again = t.handling.Err() == nil && (life.over() || life.condemned)
+		if !again { // else it keeps its place: who had to run alone still has to
+			s.strike(t)
+		}
+		l.changed.Broadcast()
+		return again
+	}
 	s.strike(t)
 	if how == well && life.sick == "" {
 		s.crashes = 0
-	}
-	if how == unbegun {
-		l.changed.Broadcast()
-		return t.handling.Err() == nil && (life.over() || life.condemned)
 	}
 	if !life.lostBy(t, how) {
 		return false

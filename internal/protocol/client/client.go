@@ -24,6 +24,9 @@ const (
 	minPingLimit        = time.Second // a handshake takes its time, however often the worker pings
 	unhealthyLimit      = 2 * time.Second
 	minIdleConns        = 32
+
+	// maxAnswerHeader is far more than any server sends, and a tenth of what is read by default.
+	maxAnswerHeader = 1 << 20
 )
 
 // Config says where the platform is and who calls.
@@ -95,14 +98,15 @@ func (c *Client) Close() {
 
 func newTransport(idle int, dial func(context.Context, string, string) (net.Conn, error)) *http.Transport {
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dial,
-		ForceAttemptHTTP2:     true,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		MaxIdleConns:          idle,
-		MaxIdleConnsPerHost:   idle,
-		IdleConnTimeout:       90 * time.Second,
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dial,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		MaxIdleConns:           idle,
+		MaxIdleConnsPerHost:    idle,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: maxAnswerHeader,
 		// All calls share one HTTP/2 connection. If it dies without a word, only a ping notices.
 		HTTP2: &http.HTTP2Config{
 			SendPingTimeout:  15 * time.Second,

@@ -193,12 +193,15 @@ func TestTake_Compressed(t *testing.T) {
 		require.Len(t, jobs, 1)
 	})
 	t.Run("br was not offered", func(t *testing.T) {
-		c := against(t, func(w http.ResponseWriter, _ *http.Request) {
+		var offered []string
+		c := against(t, func(w http.ResponseWriter, r *http.Request) {
+			offered = r.Header["Accept-Encoding"]
 			w.Header().Set("Content-Encoding", "br")
 			_, _ = io.WriteString(w, "\x0b\x02\x80{}\x03")
 		})
 		_, err := c.Take(context.Background(), 1, false)
 		require.ErrorContains(t, err, `"br"`)
+		require.Equal(t, []string{"gzip"}, offered)
 	})
 }
 
@@ -389,6 +392,30 @@ func TestSend_BoundsTheAnswer(t *testing.T) {
 	})
 	_, err := c.Stops(context.Background())
 	require.ErrorContains(t, err, "more than 1048576 bytes")
+}
+
+// A header is bounded too: it is read before anybody looks at it.
+func TestSend_BoundsTheHeader(t *testing.T) {
+	for name, tt := range map[string]struct {
+		size int
+		err  string
+	}{
+		"much":     {maxAnswerHeader / 2, ""},
+		"too much": {maxAnswerHeader + 1, "exceeded 1048576 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := against(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("X-Much", strings.Repeat("x", tt.size))
+				w.WriteHeader(http.StatusNoContent)
+			})
+			_, err := c.Take(context.Background(), 1, false)
+			if tt.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, tt.err)
+			}
+		})
+	}
 }
 
 func TestRetryAfter(t *testing.T) {
