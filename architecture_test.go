@@ -21,6 +21,7 @@ var rooms = map[string][]string{
 	"internal/cli":                    {"internal"},
 	"internal/config":                 {"internal/protocol"},
 	"internal/lazy":                   {},
+	"internal/joblog":                 {},
 	"internal/mistake":                {},
 	"internal/redact":                 {"internal/lazy"},
 	"internal/metrics":                {"internal/protocol"},
@@ -58,7 +59,7 @@ var owners = map[string][]string{
 }
 
 // stdlibOnly lists the rooms that use nothing but the standard library and golang.org/x/sys.
-var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/lazy", "internal/mistake", "internal/volume"}
+var stdlibOnly = []string{"internal/protocol", "internal/proc", "internal/ready", "internal/realtime", "internal/journal", "internal/redact", "internal/joblog", "internal/lazy", "internal/mistake", "internal/volume"}
 
 func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 	for _, pkg := range packages(t) {

@@ -114,6 +114,7 @@ func TestSE02WhoMayCall(t *testing.T) {
 		{"/v2/local/health", "", "", "", 401},
 		{"/_emulator/faults", "secret", "", "", 200},
 		{"/_emulator/faults", "", "", "", 401},
+		{"/_emulator/logs/j1", "", "", "", 401},
 		{"/v2/local/job-take/w1", "", "", "", 401},
 		{"/v2/local/health", "secret", "evil.example.com", "", 403},
 		{"/v2/local/health", "secret", "", "https://evil.example.com", 403},

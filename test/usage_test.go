@@ -32,6 +32,10 @@ func TestUsageErrors(t *testing.T) {
 		"bad value":         {[]string{"serve", "--port", "many"}, 2, "port"},
 		"bad size":          {[]string{"serve", "--handler", file, "--max-result", "big"}, 2, "--max-result big"},
 		"no bucket":         {[]string{"serve", "--handler", file, "--offload-outputs"}, 2, "--offload-outputs: BUCKET_ENDPOINT_URL is not set"},
+		"logs in a file":    {[]string{"serve", "--handler", "echo", "--log-dir", file}, 2, "--log-dir: "},
+		"logs nowhere":      {[]string{"serve", "--handler", "echo", "--log-dir", ""}, 2, "--log-dir: names no directory"},
+		"logs of others":    {[]string{"serve", "--no-worker", "--log-dir", "logs"}, 2, "--log-dir makes no sense beside it"},
+		"logs of one job":   {[]string{"serve", "--handler", "echo", "--test_input", itemsJob, "--log-dir", "logs"}, 2, "--log-dir makes no sense beside it"},
 		"stray argument":    {[]string{"serve", "stray", "--handler", "echo"}, 2, "stray"},
 		"port taken":        {[]string{"serve", "--handler", "echo", "--host", "127.0.0.1", "--port", port}, 1, port},
 	} {

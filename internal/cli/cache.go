@@ -74,6 +74,7 @@ func (s *session) cache(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
+	s.relaxGC(workerMemory)
 	options := volume.Options{Volume: s.setting(c, flagVolume, config.CacheVolume), Namespace: s.namespace(c, flagNamespace), Dirs: dirs, Copiers: c.Int(flagCopiers)}
 	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dirs: len(dirs), dryRun: c.Bool(flagDryRun)}
 	if options.Namespace == "" {

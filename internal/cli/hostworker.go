@@ -32,7 +32,8 @@ type workerHost struct {
 	journal        worker.Journal                 // nil: none
 	spool          func() (protocol.Spool, error) // nil: the handler's own
 	secrets        *redact.Secrets
-	printed        *programLog // nil: what the program prints goes through as it is
+	printed        *programLog // nil: what the program prints goes through as it is, or to logs
+	logs           *jobLogs    // nil: lines of jobs are kept nowhere
 	watched        *observed   // nil: nobody looks
 	cache          *warmCache  // nil: nothing is cached
 }
@@ -120,8 +121,11 @@ func (h *workerHost) bare() worker.Handler {
 		return echo.New()
 	}
 	var line program.Line
-	if h.printed != nil {
+	switch {
+	case h.printed != nil:
 		line = h.printed.line
+	case h.logs != nil:
+		line = h.logs.line
 	}
 	return program.New(program.Options{
 		Args:        spec.args(h.options.python),
@@ -136,6 +140,7 @@ func (h *workerHost) bare() worker.Handler {
 		LogLevel:    h.options.logLevel,
 		NoShim:      h.options.noShim,
 		ErrorLogs:   h.options.errorLogs,
+		NameJobs:    h.logs != nil,
 		Spool:       h.spool,
 		Line:        line,
 		Secrets:     h.secrets,

@@ -85,6 +85,7 @@ type logHandler struct {
 
 	secrets *redact.Secrets
 	told    func(level slog.Level, job, message string) // hears of warnings and errors; may be nil
+	jobs    *jobLogs                                    // have what is said about jobs too
 }
 
 // isJSON tells whether a log is for the platform, not for people.
@@ -137,6 +138,7 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		h.told(r.Level, job, shorten(message, maxMessage))
 	}
 	message = inBatch(batch, message)
+	h.jobs.keep(job, levelName(r.Level), message)
 	line := h.line(r.Level, job, message)
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -57,16 +57,21 @@ func (l *programLog) line(to io.Writer, job protocol.Job, text []byte, cut int) 
 			return
 		}
 	}
+	_, _ = to.Write(jsonLine(levelName(slog.LevelInfo), job.ID, inBatch(job.BatchID, printedText(l.secrets, text, cut))))
+}
+
+// printedText is a printed line without secrets and broken characters, and with a note of what was left out at its end.
+func printedText(secrets *redact.Secrets, text []byte, cut int) string {
 	if cut > 0 {
 		whole := wholeRunes(text)
 		cut += len(text) - len(whole)
 		text = whole
 	}
-	message := l.secrets.CutString(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
+	message := secrets.CutString(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
 	if cut > 0 {
 		message += fmt.Sprintf("...TRUNCATED (%d bytes)...", cut)
 	}
-	_, _ = to.Write(jsonLine(levelName(slog.LevelInfo), job.ID, inBatch(job.BatchID, message)))
+	return message
 }
 
 // wholeRunes leaves out a character that was cut at the end of a text.

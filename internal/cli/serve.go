@@ -56,6 +56,7 @@ func endpointFlags() []cli.Flag {
 		&cli.StringFlag{Name: flagWorkerID, Usage: "`ID` of the worker (default: a random one)"},
 		&cli.BoolFlag{Name: flagNoWorker, Usage: "only the queue: workers of your own take the jobs"},
 		&cli.BoolFlag{Name: flagPrintEnv, Usage: "print the environment for a worker of your own, for a shell to source"},
+		&cli.StringFlag{Name: flagLogDir, Usage: "`DIR` for a file of JSON lines for each job: what it prints, and what is said about it"},
 		&cli.BoolFlag{Name: "rp_serve_api", Hidden: true, Usage: "what this command does anyway"},
 		&cli.IntFlag{Name: "rp_api_concurrency", Hidden: true, Usage: "the SDK's word for --" + flagWorkers},
 	}
@@ -76,6 +77,7 @@ type serveOptions struct {
 	printEnv  bool
 	workerID  string
 	emulator  emulator.Options
+	logs      *jobLogs // nil: none
 }
 
 func (s *session) serve(c *cli.Context) error {
@@ -93,9 +95,18 @@ func (s *session) serve(c *cli.Context) error {
 	if c.IsSet(flagTestOutput) {
 		return usagef("--%s goes with --%s", flagTestOutput, flagTestInput)
 	}
+	logs, err := s.openJobLogs(c, log)
+	if err != nil {
+		return err
+	}
+	defer logs.close()
+	log = logs.through(log)
 	o, err := s.readServeFlags(c, log)
 	if err != nil {
 		return err
+	}
+	if logs != nil {
+		o.logs, o.emulator.JobLogs = logs, logs.dir
 	}
 	return s.serveEndpoints(o, log)
 }

@@ -54,7 +54,7 @@ func (s *session) localWorker(o serveOptions, base, endpoint string, log *slog.L
 	return &workerHost{
 		options: o.worker, platform: platform,
 		env:    append(env, config.LogFormat+"=text"),
-		stdout: s.Stdout, stderr: s.Stderr, log: log, secrets: s.secrets,
+		stdout: s.Stdout, stderr: s.Stderr, log: log, secrets: s.secrets, logs: o.logs,
 		ready: func(ready protocol.Ready) {
 			if len(ready.Checks) > 0 {
 				log.Info(fmt.Sprintf("%d fitness check(s) registered; `run` and `doctor --handler` run them, `serve` does not: %s", len(ready.Checks), strings.Join(ready.Checks, ", ")))

@@ -57,6 +57,8 @@ type Options struct {
 
 	Faults fault.Plan // what goes wrong from the start
 
+	JobLogs JobLogs // what jobs have printed, for whoever asks; nil: nobody keeps it
+
 	// Bytes that are taken; more is answered 400.
 	MaxRun     int64 // run (10 MiB)
 	MaxRunSync int64 // runsync (20 MB)

@@ -89,14 +89,18 @@ func (e *Emulator) on(call func(*endpoint, echo.Context) error) echo.HandlerFunc
 			}
 			defer leave()
 		}
-		err := call(ep, c)
-		if err == nil || c.Request().Context().Err() != nil {
-			return nil // answered, or there is nobody to answer to
-		}
-		if !server.WriteError(c.Response(), err) {
-			e.opts.Log.Error("a call failed", "endpoint", ep.id, "path", c.Path(), "error", err)
-		}
+		e.word(c, call(ep, c))
 		return nil
+	}
+}
+
+// word answers a call with its error, if there is one.
+func (e *Emulator) word(c echo.Context, err error) {
+	if err == nil || c.Request().Context().Err() != nil {
+		return // answered, or there is nobody to answer to
+	}
+	if !server.WriteError(c.Response(), err) {
+		e.opts.Log.Error("a call failed", "path", c.Request().URL.Path, "error", err)
 	}
 }
 

@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	bufferSize = 256 << 10
-	rangeSize  = 1 << 20 // what the kernel copies at a time, and is then in the processor's cache for the sum
-)
+// bufferSize is what is copied at a time: little enough to be in the processor's cache when its sum is made and it is written, and for
+// the kernel to find memory for it at once.
+const bufferSize = 256 << 10
 
 // castagnoli makes sums against rot and torn files, at the speed of memory. It is no protection from somebody who wants to deceive.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -29,22 +28,20 @@ type targetError struct{ error }
 
 func (e targetError) Unwrap() error { return e.error }
 
-// copyAll copies a file up to its end and returns its size and sum. On one file system the kernel does it, or shares the blocks.
+// copyAll copies a file up to its end and returns its size and sum. Where the file system can share the blocks only the sum is left to do.
+// To have the kernel copy the others would be slower, since the sum would need a look of its own at each byte.
 func copyAll(ctx context.Context, p *pulse, to io.Writer, from *os.File) (size int64, sum uint32, err error) {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
-	target, inKernel := to.(*os.File)
+	if target, ok := to.(*os.File); ok && clone(target, from) {
+		to = io.Discard
+	}
 	for ctx.Err() == nil {
-		var n int
-		if inKernel {
-			if n = copyRange(target, from, rangeSize); n <= 0 {
-				inKernel = false // whatever the reason is: the other way tells
-				continue
-			}
-			sum, err = sumRange(sum, from, size, n, *buffer)
-		} else {
-			n, err = copyOnce(to, from, *buffer)
-			sum = crc32.Update(sum, castagnoli, (*buffer)[:n])
+		n, err := from.Read(*buffer)
+		part := (*buffer)[:n]
+		sum = crc32.Update(sum, castagnoli, part)
+		if _, err := to.Write(part); err != nil {
+			return size, sum, targetError{err}
 		}
 		size += int64(n)
 		p.moved(n)
@@ -56,30 +53,6 @@ func copyAll(ctx context.Context, p *pulse, to io.Writer, from *os.File) (size i
 		}
 	}
 	return size, sum, ctx.Err()
-}
-
-func copyOnce(to io.Writer, from io.Reader, buffer []byte) (int, error) {
-	n, err := from.Read(buffer)
-	if n > 0 {
-		if _, err := to.Write(buffer[:n]); err != nil {
-			return 0, targetError{err}
-		}
-	}
-	return n, err
-}
-
-// sumRange adds to a sum what was copied from a place in a file.
-func sumRange(sum uint32, from io.ReaderAt, at int64, n int, buffer []byte) (uint32, error) {
-	for n > 0 {
-		part := buffer[:min(n, len(buffer))]
-		if _, err := from.ReadAt(part, at); err != nil {
-			return 0, err
-		}
-		sum = crc32.Update(sum, castagnoli, part)
-		at += int64(len(part))
-		n -= len(part)
-	}
-	return sum, nil
 }
 
 // lasting are errors of a file system that the next file will meet too.

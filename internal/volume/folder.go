@@ -1,6 +1,8 @@
 package volume
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path"
 )
@@ -15,8 +17,8 @@ type folders struct {
 	last *os.Root
 }
 
-// of opens the folder of a file.
-func (f *folders) of(dir int, rel string) (*os.Root, error) {
+// of opens the folder of a file. One that has to be made belongs to whom the file belongs to.
+func (f *folders) of(dir int, rel string, e entry) (*os.Root, error) {
 	name := path.Dir(rel)
 	if f.last != nil && f.dir == dir && f.name == name {
 		return f.last, nil
@@ -26,8 +28,8 @@ func (f *folders) of(dir int, rel string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.create && name != "." {
-		if err := top.MkdirAll(name, newDir); err != nil {
+	if f.create {
+		if err := makeFolders(top, name, e); err != nil {
 			return nil, err
 		}
 	}
@@ -44,4 +46,24 @@ func (f *folders) close() {
 		_ = f.last.Close()
 		f.last = nil
 	}
+}
+
+// makeFolders makes a folder, and those on the way to it, for a file.
+func makeFolders(root *os.Root, name string, e entry) error {
+	if name == "." {
+		return nil
+	}
+	err := root.Mkdir(name, newDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = makeFolders(root, path.Dir(name), e); err == nil {
+			err = root.Mkdir(name, newDir)
+		}
+	}
+	switch {
+	case err == nil && e.owned():
+		_ = root.Lchown(name, int(e.UID), int(e.GID)) // as far as the file system lets us
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	}
+	return err
 }

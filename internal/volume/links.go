@@ -126,7 +126,7 @@ func (d *download) makeLink(parents *folders, l link) error {
 	if !cached || excluded(l.Path) {
 		return errors.New("it is not in a directory that is cached")
 	}
-	parent, err := parents.of(dir, rel)
+	parent, err := parents.of(dir, rel, entry{})
 	if err != nil {
 		return err
 	}

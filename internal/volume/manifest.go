@@ -77,6 +77,9 @@ type archive struct {
 // ours tells whether an entry was written by this program, so that its time is exact. That of a reproducible build may be 0.
 func (e entry) ours() bool { return e.Nanos != 0 || e.CRC32C != "" }
 
+// owned tells whether there is an owner to be restored, and whether we may.
+func (e entry) owned() bool { return os.Geteuid() == 0 && (e.UID != 0 || e.GID != 0) }
+
 // nanos is the time of the file.
 func (e entry) nanos() int64 {
 	if e.ours() {
@@ -124,9 +127,12 @@ func readManifest(root *os.Root) (*manifest, error) {
 }
 
 func parseManifest(data []byte) (*manifest, error) {
-	m := &manifest{}
-	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%w: %w", errManifest, err)
+	m, ok := decodeManifest(data)
+	if !ok {
+		m = &manifest{}
+		if err := json.Unmarshal(data, m); err != nil {
+			return nil, fmt.Errorf("%w: %w", errManifest, err)
+		}
 	}
 	if m.Version != version {
 		return nil, fmt.Errorf("%w: it has version %d", errManifest, m.Version)

@@ -5,10 +5,11 @@ import (
 	"bufio"
 	"context"
 	"path"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"time"
 )
-
-const archiveBuffer = 1 << 20
 
 // pack writes small files to a new archive, and returns how they are recorded. Those that cannot be read are left out.
 func pack(ctx context.Context, p *pulse, m *mirror, from roots, files []file, left *skips) (*temp, []entry, error) {
@@ -25,43 +26,84 @@ func pack(ctx context.Context, p *pulse, m *mirror, from roots, files []file, le
 }
 
 func packInto(ctx context.Context, p *pulse, t *temp, from roots, files []file, left *skips) ([]entry, error) {
+	out := bufio.NewWriterSize(t.file, bufferSize)
+	k := &packer{pulse: p, archive: tar.NewWriter(out), entries: make([]entry, 0, len(files)), left: left}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var taken atomic.Int64
+	var readers sync.WaitGroup
+	for range runtime.NumCPU() { // the disk is a local one: nobody waits for it for long
+		readers.Go(func() {
+			next := func() (file, bool) {
+				i := int(taken.Add(1)) - 1
+				if i >= len(files) || ctx.Err() != nil {
+					return file{}, false
+				}
+				return files[i], true
+			}
+			if err := k.pack(from, next); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	readers.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if err := k.archive.Close(); err != nil {
+		return nil, err
+	}
+	if err := out.Flush(); err != nil {
+		return nil, err
+	}
+	return k.entries, t.file.Close()
+}
+
+// packer is an archive that several goroutines write to. Each reads its files into memory of its own.
+type packer struct {
+	pulse *pulse
+	left  *skips
+
+	mu      sync.Mutex
+	archive *tar.Writer
+	entries []entry
+}
+
+func (k *packer) pack(from roots, next func() (file, bool)) error {
 	parents := &folders{roots: from}
 	defer parents.close()
-	out := bufio.NewWriterSize(t.file, archiveBuffer)
-	archive := tar.NewWriter(out)
-	entries := make([]entry, 0, len(files))
 	buffer := make([]byte, threshold)
-	for _, f := range files {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		parent, err := parents.of(f.dir, f.rel)
+	for f, ok := next(); ok; f, ok = next() {
+		parent, err := parents.of(f.dir, f.rel, entry{})
 		var data []byte
 		var sum uint32
 		if err == nil {
 			data, f.stamp, sum, err = readSmall(parent, path.Base(f.rel), buffer)
 		}
 		if err != nil {
-			left.add(f.path, reason(err))
+			k.left.add(f.path, reason(err))
 			continue
 		}
-		if err := archive.WriteHeader(header(f)); err != nil {
-			return nil, err
+		if err := k.write(f, data, sum); err != nil {
+			return err
 		}
-		if _, err := archive.Write(data); err != nil {
-			return nil, err
-		}
-		entries = append(entries, f.entry(sumText(sum)))
-		p.file()
-		p.moved(len(data))
 	}
-	if err := archive.Close(); err != nil {
-		return nil, err
+	return nil
+}
+
+func (k *packer) write(f file, data []byte, sum uint32) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := k.archive.WriteHeader(header(f)); err != nil {
+		return err
 	}
-	if err := out.Flush(); err != nil {
-		return nil, err
+	if _, err := k.archive.Write(data); err != nil {
+		return err
 	}
-	return entries, t.file.Close()
+	k.entries = append(k.entries, f.entry(sumText(sum)))
+	k.pulse.file()
+	k.pulse.moved(len(data))
+	return nil
 }
 
 // header has the exact time, so that the Python class restores it too.

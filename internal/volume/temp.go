@@ -36,7 +36,7 @@ func newTemp(root *os.Root, final string, mode os.FileMode) (*temp, error) {
 
 // dress gives the file the attributes of an entry as far as the file system lets us, and closes it.
 func (t *temp) dress(e entry) error {
-	if os.Geteuid() == 0 && (e.UID != 0 || e.GID != 0) {
+	if e.owned() {
 		_ = t.file.Chown(int(e.UID), int(e.GID))
 	}
 	_ = t.file.Chmod(os.FileMode(e.Mode) & os.ModePerm)
@@ -48,6 +48,14 @@ func (t *temp) dress(e entry) error {
 	return nil
 }
 
+// finish makes the file what an entry says.
+func (t *temp) finish(e entry) error {
+	if err := t.dress(e); err != nil {
+		return err
+	}
+	return t.land()
+}
+
 // land gives the file its name, in the place of whatever has it.
 func (t *temp) land() error { return t.root.Rename(t.name, t.final) }
 
@@ -55,4 +63,22 @@ func (t *temp) land() error { return t.root.Rename(t.name, t.final) }
 func (t *temp) drop() {
 	_ = t.file.Close()
 	_ = t.root.Remove(t.name)
+}
+
+// removeTemps removes what a hydrate that was killed has left behind.
+func (c *Cache) removeTemps(t *tree) {
+	if len(t.temps) == 0 {
+		return
+	}
+	dirs, err := c.openDirs(false)
+	if err != nil {
+		return
+	}
+	defer dirs.close()
+	for _, f := range t.temps {
+		root, err := dirs.at(f.dir)
+		if err == nil && time.Since(time.Unix(0, f.ctime)) > c.limits.temps {
+			_ = root.Remove(f.rel) // the next one tries again
+		}
+	}
 }

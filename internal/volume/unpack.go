@@ -8,8 +8,22 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 )
+
+// unpacker reads the wanted files out of an archive, which may be cut off anywhere. Several goroutines may read from it, each into
+// memory of its own.
+type unpacker struct {
+	pulse *pulse
+
+	mu      sync.Mutex
+	archive *tar.Reader
+	wanted  map[string]entry // and not found yet
+	why     map[string]error // what was found instead
+	end     error
+}
 
 // member is a file out of the archive that is what the manifest says.
 type member struct {
@@ -22,46 +36,43 @@ var (
 	errAbsent  = errors.New("the archive does not have it")
 )
 
-// unpack reads the archive and yields the wanted files. Those that it does not have, or not as they should be, are missing; it may
-// be cut off anywhere.
-func unpack(ctx context.Context, p *pulse, from io.Reader, wanted map[string]entry, yield func(member) error, missing func(path, reason string)) error {
-	archive := tar.NewReader(bufio.NewReaderSize(from, archiveBuffer))
-	why := map[string]error{}
-	var end error
-	for len(wanted) > 0 && end == nil {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		p.beat()
+func newUnpacker(p *pulse, from io.Reader, wanted map[string]entry) *unpacker {
+	return &unpacker{pulse: p, archive: tar.NewReader(bufio.NewReaderSize(from, bufferSize)), wanted: wanted, why: map[string]error{}}
+}
+
+// next reads the next wanted file over the last one. It is false when there is none any more, or the context has ended.
+func (u *unpacker) next(ctx context.Context, m *member) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for len(u.wanted) > 0 && u.end == nil && ctx.Err() == nil {
+		u.pulse.beat()
 		var h *tar.Header
-		if h, end = archive.Next(); end != nil {
+		if h, u.end = u.archive.Next(); u.end != nil {
 			break
 		}
 		path := "/" + h.Name
-		e, ok := wanted[path]
+		e, ok := u.wanted[path]
 		if !ok || !plain(h) {
 			continue
 		}
-		data, err := readMember(archive, h, e)
-		if err != nil {
-			why[path] = err // another one of this name may follow
+		if err := m.read(u.archive, h, e); err != nil {
+			u.why[path] = err // another one of this name may follow
 			continue
 		}
-		if !e.ours() {
-			e.Mode = uint32(h.Mode & 0o777)
-		}
-		delete(wanted, path)
-		if err := yield(member{e, data}); err != nil {
-			return err
-		}
+		delete(u.wanted, path)
+		return true
 	}
-	if errors.Is(end, io.EOF) {
-		end = nil
+	return false
+}
+
+// missing tells of those that the archive does not have, or not as they should be.
+func (u *unpacker) missing(tell func(path, reason string)) {
+	if errors.Is(u.end, io.EOF) {
+		u.end = nil
 	}
-	for path := range wanted {
-		missing(path, explain(why[path], end))
+	for path := range u.wanted {
+		tell(path, explain(u.why[path], u.end))
 	}
-	return nil
 }
 
 func explain(why, end error) string {
@@ -85,16 +96,20 @@ func plain(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeReg
 }
 
-func readMember(from io.Reader, h *tar.Header, e entry) ([]byte, error) {
+func (m *member) read(from io.Reader, h *tar.Header, e entry) error {
 	if h.Size != e.Size || h.Size > maxArchive || !e.ours() && abs(h.ModTime.UnixNano()-e.nanos()) > e.slack() {
-		return nil, errDamaged
+		return errDamaged
 	}
-	data := make([]byte, h.Size)
-	if _, err := io.ReadFull(from, data); err != nil {
-		return nil, err
+	m.data = slices.Grow(m.data[:0], int(h.Size))[:h.Size]
+	if _, err := io.ReadFull(from, m.data); err != nil {
+		return err
 	}
-	if e.CRC32C != "" && sumText(crc32.Checksum(data, castagnoli)) != e.CRC32C {
-		return nil, errDamaged
+	if e.CRC32C != "" && sumText(crc32.Checksum(m.data, castagnoli)) != e.CRC32C {
+		return errDamaged
 	}
-	return data, nil
+	if !e.ours() {
+		e.Mode = uint32(h.Mode & 0o777)
+	}
+	m.entry = e
+	return nil
 }

@@ -98,11 +98,16 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 		return nil
 	}
 	defer func() { _ = file.Close() }()
-	return unpack(ctx, v.pulse, file, small, func(m member) error {
+	u := newUnpacker(v.pulse, file, small)
+	for m := (member{}); u.next(ctx, &m); {
 		v.pulse.moved(len(m.data))
 		v.looked(m.Size)
-		return nil
-	}, func(path, reason string) { v.problem(path, errors.New(reason)) })
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	u.missing(func(path, reason string) { v.problem(path, errors.New(reason)) })
+	return nil
 }
 
 func (v *verifier) big(ctx context.Context, e entry) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -133,7 +134,6 @@ func (v *mirrors) fill() error {
 // measure syncs to an empty volume, once more, hydrates an empty folder, and once more, as far as anybody wants to know.
 func (v *mirrors) measure(do func(action, dir string) (float64, error), dir string, into ...*samples) error {
 	kept := dir + ".kept"
-	defer os.RemoveAll(kept)
 	if err := v.empty(); err != nil {
 		return err
 	}
@@ -156,7 +156,29 @@ func (v *mirrors) measure(do func(action, dir string) (float64, error), dir stri
 	if out, err := exec.Command("diff", "-r", kept, dir).CombinedOutput(); err != nil {
 		return fmt.Errorf("not what was synced: %w: %.1000s", err, out)
 	}
-	return nil
+	if err := v.putAside(dir); err != nil {
+		return err
+	}
+	return os.Rename(kept, dir)
+}
+
+// putAside empties files instead of removing them: a file system that looks for a place among those that were just removed would measure
+// that, and a new container has removed none.
+func (v *mirrors) putAside(dir string) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		return os.Truncate(path, 0)
+	})
+	if err != nil {
+		return err
+	}
+	aside, err := os.MkdirTemp(filepath.Dir(v.data), "aside-")
+	if err != nil {
+		return err
+	}
+	return os.Rename(dir, filepath.Join(aside, filepath.Base(dir)))
 }
 
 // empty empties the volume, and has the disk do what it still has to do.

@@ -65,6 +65,7 @@ type welcome struct {
 	Debug       bool   `json:"debug"`
 	LogLevel    string `json:"log_level"`
 	ErrorLogs   int    `json:"error_logs"`
+	NameJobs    bool   `json:"name_jobs"`
 }
 
 // greet serves a connection by what its first frame says that it is.
@@ -114,7 +115,7 @@ func (p *Program) serveControl(c *conn, f frame) {
 	answer, err := json.Marshal(welcome{
 		Window: window, SyncThreads: max(1, p.opts.SyncThreads),
 		Aggregate: p.opts.Aggregate, Debug: p.opts.Debugger, LogLevel: p.opts.LogLevel,
-		ErrorLogs: p.opts.ErrorLogs,
+		ErrorLogs: p.opts.ErrorLogs, NameJobs: p.opts.NameJobs,
 	})
 	if err != nil {
 		p.fail(err)

@@ -36,6 +36,7 @@ type Options struct {
 	// Spool makes the file of a large output; nil: they lie in the shim's directory, without a name.
 	Spool     func() (protocol.Spool, error)
 	ErrorLogs int  // so many of the last lines of a job go into its error
+	NameJobs  bool // the lines of jobs reach Line as ParseNamed reads them
 	NoShim    bool // the gateway is the only door; Python finds the runpod package that is installed
 }
 

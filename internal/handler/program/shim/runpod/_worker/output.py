@@ -15,14 +15,16 @@ _EVERY = 5.0  # seconds between two looks at a progress bar
 class Taken:
     """stdout and stderr of this process, as long as it serves."""
 
-    def __init__(self, keep):
-        """keep is how many lines of a job its error carries."""
+    def __init__(self, keep, named):
+        """keep is how many lines of a job its error carries; named is as in rp_logger."""
+        rp_logger.named = named
         self.pairs = []  # (the original, what stands in for it)
         if keep or rp_logger.as_json():
             self.pairs = [(out, Stream(out, keep)) for out in (sys.stdout, sys.stderr) if out is not None]
         _replace(self.pairs)
 
     def give_back(self):
+        rp_logger.named = False
         _replace([(new, old) for old, new in self.pairs])
 
 
@@ -126,7 +128,10 @@ class Printed:
         if self.kept.maxlen:
             message = record.get("message") if record else None
             self.kept.append(rp_logger.shorten(message if isinstance(message, str) else line))
-        if record is None and rp_logger.as_json():
+        if rp_logger.named:
+            if record is None or record.keys() != rp_logger.FIELDS:
+                line = rp_logger.format_line(line, None, self.job_id)  # no level: it was printed, not logged
+        elif record is None and rp_logger.as_json():
             line = rp_logger.format_line(line, "INFO", self.job_id)
         stream.write(line + "\n")
 

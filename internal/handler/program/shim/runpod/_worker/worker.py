@@ -24,7 +24,7 @@ class Worker:
     def __init__(self, control, path, settings, runner, config):
         self.control, self.path = control, path
         self.window, self.threads = settings["window"], settings["sync_threads"]
-        self.error_logs = settings["error_logs"]
+        self.error_logs, self.name_jobs = settings["error_logs"], settings["name_jobs"]
         self.runner, self.config = runner, config
         self.output = None
         self.is_async = False
@@ -43,7 +43,7 @@ class Worker:
         global current
         current, self.is_async = self, guess_async
         self.signals = signals.Taken()
-        self.output = output.Taken(self.error_logs)
+        self.output = output.Taken(self.error_logs, self.name_jobs)
         os.register_at_fork(after_in_child=self._forked)
         listener = threading.Thread(target=self._listen, name="runpod-control", daemon=True)
         listener.start()

@@ -9,9 +9,11 @@ _LONGEST_LINE = 16 * 1024  # bytes at which log collectors cut a line in two
 LOG_LEVELS = ["NOTSET", "TRACE", "DEBUG", "INFO", "WARN", "ERROR"]
 _ALIASES = {"WARNING": "WARN", "FATAL": "ERROR", "CRITICAL": "ERROR"}
 _DEFAULT = "DEBUG"
+FIELDS = {"requestId", "message", "level"}  # of a line in JSON
 
 _batch_id = ContextVar("runpod_batch_id", default=None)
 _job = ContextVar("runpod_job", default=None)  # the present one; its id is that of lines which name none
+named = False  # the worker reads each line, which tells it of which job it is, and shows it as if it had come by itself
 
 
 # The names are those of the package, whose other modules import them.
@@ -105,13 +107,13 @@ def _torn(text):
 def as_json():
     """Are lines for the platform, not for people?"""
     wanted = os.environ.get("RUNPODCTL_WORKER_LOG_FORMAT")
-    return wanted == "json" or bool(wanted != "text" and os.environ.get("RUNPOD_ENDPOINT_ID"))
+    return named or wanted == "json" or bool(wanted != "text" and os.environ.get("RUNPOD_ENDPOINT_ID"))
 
 
 def format_line(message, level, job_id):
     """A message as it stands in the log, with its batch if it has one, and without what is too much."""
     batch_id = _batch_id.get()
-    if batch_id:
+    if batch_id and level:
         message = "[batchId=%s] %s" % (batch_id, message)
     limit = MAX_MESSAGE_LENGTH
     line = _format(shorten(message, limit), level, job_id)
