@@ -64,7 +64,9 @@ func (c *Cache) planSync(ctx context.Context, p *pulse, t *tree, m *mirror) (*sy
 	if m.manifest != nil {
 		s.known = m.manifest.files
 	}
-	var kept, keptSmall []entry
+	s.small = make([]file, 0, len(t.files))
+	keptSmall := make([]entry, 0, len(t.files))
+	var kept []entry
 	var large []file
 	seen := c.lastSeen()
 	for _, f := range t.files {

@@ -1,14 +1,11 @@
 package volume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
@@ -84,16 +81,18 @@ func (c *Cache) scan(ctx context.Context, p *pulse) (*tree, error) {
 		return nil, err
 	}
 	defer dirs.close()
-	t := &tree{found: map[string]stamp{}}
+	t := &tree{}
+	var parts []*part
 	for i, root := range dirs {
-		if root == nil {
-			continue
-		}
-		w := walk{ctx: ctx, pulse: p, tree: t, dir: i, top: c.dirs[i]}
-		if err := w.folder(root, ""); err != nil {
-			return nil, err
+		if root != nil {
+			w := &walk{ctx: ctx, pulse: p, skips: &t.skips, dir: i, top: c.dirs[i]}
+			parts = append(parts, w.all(root)...)
 		}
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	t.join(parts)
 	t.links = slices.DeleteFunc(t.links, func(l link) bool {
 		err := c.leadsInside(l)
 		if err != nil {
@@ -104,95 +103,25 @@ func (c *Cache) scan(ctx context.Context, p *pulse) (*tree, error) {
 	return t, nil
 }
 
-// walk goes through one directory.
-type walk struct {
-	ctx   context.Context
-	pulse *pulse
-	tree  *tree
-	dir   int
-	top   string
-}
-
-// folder looks at what lies in a folder. One that cannot be read, or is gone, is left out.
-func (w *walk) folder(root *os.Root, rel string) error {
-	if err := w.ctx.Err(); err != nil {
-		return err
+// join gathers what lies in all the folders.
+func (t *tree) join(parts []*part) {
+	var files, links int
+	for _, one := range parts {
+		files += len(one.files)
+		links += len(one.links)
 	}
-	w.pulse.beat()
-	self, err := root.Open(".")
-	if err != nil {
-		w.skip(rel, err)
-		return nil
-	}
-	defer func() { _ = self.Close() }()
-	names, err := self.Readdirnames(-1)
-	if err != nil {
-		w.skip(rel, err)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if err := w.item(root, int(self.Fd()), rel, name); err != nil {
-			return err
+	t.files, t.found = make([]file, 0, files), make(map[string]stamp, files+links)
+	for _, one := range parts {
+		t.files = append(t.files, one.files...)
+		t.temps = append(t.temps, one.temps...)
+		t.links = append(t.links, one.links...)
+		for _, f := range one.files {
+			t.found[f.path] = f.stamp
+		}
+		for i, l := range one.links {
+			t.found[l.Path] = one.linked[i]
 		}
 	}
-	return nil
-}
-
-func (w *walk) item(root *os.Root, fd int, rel, name string) error {
-	var st unix.Stat_t
-	if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return nil // it was there a moment ago
-	}
-	rel = path.Join(rel, name)
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		inner, err := root.OpenRoot(name)
-		if err != nil {
-			w.skip(rel, err)
-			return nil
-		}
-		defer func() { _ = inner.Close() }()
-		return w.folder(inner, rel)
-	case unix.S_IFREG:
-		w.regular(rel, stampOf(&st))
-	case unix.S_IFLNK:
-		w.link(root, name, rel, stampOf(&st))
-	default:
-		w.skip(rel, errors.New("neither a file nor a link"))
-	}
-	return nil
-}
-
-func (w *walk) regular(rel string, s stamp) {
-	f := file{w.dir, rel, w.top + "/" + rel, s}
-	switch {
-	case strings.HasSuffix(rel, tempEnd):
-		w.tree.temps = append(w.tree.temps, f)
-	case excluded(f.path):
-	case unreadable(f.path) != nil:
-		w.skip(rel, unreadable(f.path))
-	default:
-		w.tree.files = append(w.tree.files, f)
-		w.tree.found[f.path] = s
-	}
-}
-
-func (w *walk) link(root *os.Root, name, rel string, s stamp) {
-	l := link{Path: w.top + "/" + rel}
-	if excluded(l.Path) {
-		return
-	}
-	var err error
-	if l.Target, err = root.Readlink(name); err != nil {
-		w.skip(rel, err)
-		return
-	}
-	if err := cmp.Or(unreadable(l.Path), unreadable(l.Target)); err != nil {
-		w.skip(rel, err)
-		return
-	}
-	w.tree.links = append(w.tree.links, l)
-	w.tree.found[l.Path] = s
 }
 
 // unreadable tells why a path would not come back out of a manifest.
@@ -205,8 +134,6 @@ func unreadable(name string) error {
 	}
 	return nil
 }
-
-func (w *walk) skip(rel string, err error) { w.tree.skips.add(path.Join(w.top, rel), reason(err)) }
 
 // reason is an error without the path, which is said beside it.
 func reason(err error) string {
