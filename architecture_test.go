@@ -31,7 +31,7 @@ var rooms = map[string][]string{
 	"internal/journal":                {"internal/protocol"},
 	"internal/volume":                 {},
 	"internal/offload":                {"internal/config", "internal/protocol", "internal/redact"},
-	"internal/ready":                  {"internal/protocol", "internal/proc"},
+	"internal/ready":                  {"internal/mistake", "internal/protocol", "internal/proc"},
 	"internal/realtime":               {"internal/mistake", "internal/protocol"},
 	"internal/handler":                {"internal/lazy", "internal/mistake", "internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
 	"internal/emulator":               {"internal/lazy", "internal/protocol", "internal/emulator"},

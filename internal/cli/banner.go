@@ -33,6 +33,8 @@ Python:
 JavaScript:
   runpodSdk(%[7]s, { baseUrl: "%[1]s/v2" }).endpoint("%[4]s")
 
+All calls, to read and to try: %[1]s/docs
+
 `, base, strings.Join(endpoints, ", "), handler, endpoints[0], curlKey, pythonKey, jsKey)
 }
 

@@ -69,6 +69,7 @@ func TestMain_Usage(t *testing.T) {
 		env  map[string]string
 		code int
 		line string // what the one line on stderr says
+		ends bool   // by a signal, should it start all the same
 	}{
 		{name: "unknown flag", args: []string{"serve", "--no-such-flag"}, code: 2, line: "unknown flag --no-such-flag"},
 		{name: "unknown flag before the command", args: []string{"--no-such-flag", "serve"}, code: 2, line: "unknown flag --no-such-flag"},
@@ -87,6 +88,9 @@ func TestMain_Usage(t *testing.T) {
 		{name: "a size that is none", args: []string{"serve", "--max-run-body", "much"}, code: 2, line: "--max-run-body much: want a size such as 10MiB"},
 		{name: "a body of nothing", args: []string{"serve", "--max-chunk", "0"}, code: 2, line: "--max-chunk 0: want a size such as 1MiB"},
 		{name: "no such faults", args: []string{"serve", "--faults", "gone.yaml"}, code: 2, line: "--faults: gone.yaml: no such file"},
+		{name: "no such checks", args: []string{"doctor", "--checks", "gone.yaml"}, code: 2, line: "--checks: gone.yaml: no such file"},
+		{name: "a probe that is none", args: []string{"run", "--handler", "echo", "--ready", "foo"}, env: map[string]string{"RUNPOD_WEBHOOK_GET_JOB": "http://127.0.0.1:1/job-take/$ID?", "RUNPOD_WEBHOOK_POST_OUTPUT": "http://127.0.0.1:1/job-done/$ID?"}, code: 2, line: `--ready "foo": want http://HOST/PATH`},
+		{name: "two forms of one flag", args: []string{"serve", "--rp_api_port", "1", "--port", "2"}, code: 2, line: "--rp_api_port and --port are the same flag: give one"},
 		{name: "faults that make no sense", args: []string{"serve", "--faults", "faults.yaml"}, code: 2, line: `--faults faults.yaml: rules[0].status: want 200 to 599, not 42`},
 		{name: "faults that are no YAML", args: []string{"serve", "--faults", "broken.yaml"}, code: 2, line: "--faults broken.yaml: yaml: "},
 		{name: "no concurrency", args: []string{"serve", "--concurrency", "0"}, code: 2, line: "--concurrency 0: want 1 to 1024"},
@@ -96,8 +100,9 @@ func TestMain_Usage(t *testing.T) {
 		{name: "the help command is none", args: []string{"help"}, code: 2, line: `unknown command "help"`},
 		{name: "a missing handler", args: []string{"serve", "--handler", "gone.py"}, code: 2, line: "gone.py: no such file"},
 		{name: "a port that is taken", args: []string{"serve", "--handler", "echo", "--host", "127.0.0.1", "--port", port}, code: 1, line: "port " + port + " on 127.0.0.1 is taken"},
-		{name: "open to the network without a key", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY"},
-		{name: "open with a key for workers only", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0"}, env: map[string]string{"RUNPODCTL_WORKER_WORKER_KEY": "k"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY"},
+		{name: "a journal for one test job", args: []string{"run", "--handler", "echo", "--test_input", `{"input":1}`, "--state-dir", "d"}, code: 2, line: "--test_input runs one job and ends; --state-dir makes no sense beside it"},
+		{name: "open to the network without a key", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0", "--port", "0"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY", ends: true},
+		{name: "open with a key for workers only", args: []string{"serve", "--handler", "echo", "--host", "0.0.0.0", "--port", "0"}, env: map[string]string{"RUNPODCTL_WORKER_WORKER_KEY": "k"}, code: 2, line: "RUNPODCTL_WORKER_API_KEY", ends: true},
 		{name: "an origin with a path", args: []string{"serve", "--handler", "echo", "--cors", "https://a.b/c"}, code: 2, line: `--cors: "https://a.b/c" is not an origin`},
 		{name: "an origin without a scheme", args: []string{"serve", "--handler", "echo", "--cors", "a.b"}, code: 2, line: `--cors: "a.b" is not an origin`},
 		{name: "an empty key file", args: []string{"serve", "--handler", "echo", "--worker-key-file", "empty"}, code: 2, line: "--worker-key-file empty: is empty"},
@@ -135,7 +140,10 @@ func TestMain_Usage(t *testing.T) {
 			require.NoError(t, os.WriteFile("faults.yaml", []byte("rules:\n- status: 42\n"), 0o644))
 			require.NoError(t, os.WriteFile("empty", nil, 0o600))
 			require.NoError(t, os.WriteFile("broken.yaml", []byte("rules: {"), 0o644))
-			i := invocation{env: tt.env}
+			i := invocation{env: tt.env, signals: make(chan os.Signal, 1)}
+			if tt.ends {
+				i.signals <- syscall.SIGTERM
+			}
 			require.Equal(t, tt.code, i.run(tt.args...), i.stderr.String())
 			require.Empty(t, i.stdout.String())
 			require.Contains(t, i.stderr.String(), tt.line)

@@ -62,8 +62,15 @@ func printJSONError(w io.Writer, code int, err error) {
 // onUsageError makes one line of the flag package's message, which calls every flag -name and is
 // followed by the whole help text otherwise.
 func onUsageError(c *cli.Context, err error, _ bool) error {
-	const undefined = "flag provided but not defined: -"
+	const (
+		undefined = "flag provided but not defined: -"
+		twice     = "Cannot use two forms of the same flag: "
+	)
 	msg := err.Error()
+	if names, ok := strings.CutPrefix(msg, twice); ok {
+		one, other, _ := strings.Cut(names, " ")
+		msg = fmt.Sprintf("--%s and --%s are the same flag: give one", one, other)
+	}
 	if name, ok := strings.CutPrefix(msg, undefined); ok {
 		msg = "unknown flag --" + strings.TrimPrefix(name, "-")
 	}

@@ -40,7 +40,7 @@ func newSuite(ctx context.Context, cfg checks.Config, driver *gpu.Driver, target
 	}
 	own, err := declared.Load(ctx, file, declared.Deps{Lookup: cfg.Lookup, GPUs: gpus(driver), Taken: taken})
 	if err != nil {
-		return nil, usagef("--%s: %w", flagChecks, err)
+		return nil, usagef("--%s: %w", flagChecks, bare(err))
 	}
 	if err := suite.Add(own...); err != nil {
 		return nil, usagef("--%s %s: %w", flagChecks, file, err)

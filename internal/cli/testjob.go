@@ -32,7 +32,9 @@ const (
 // testJob runs one job through a local Runpod of its own and prints it as a client of the hosted API
 // would read it.
 func (s *session) testJob(c *cli.Context, local emulator.Options) error {
-	for _, name := range []string{flagNoWorker, flagPrintEnv, flagWorkers, flagEndpoint, flagPort, flagHost, flagMetrics, flagPprof, flagLogDir} {
+	for _, name := range []string{
+		flagNoWorker, flagPrintEnv, flagWorkers, flagEndpoint, flagPort, flagHost, flagMetrics, flagPprof, flagStateDir, flagLogDir,
+	} {
 		if c.IsSet(name) {
 			return usagef("--%s runs one job and ends; --%s makes no sense beside it", flagTestInput, name)
 		}

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"runpodctl-worker/internal/mistake"
 )
 
 const (
@@ -110,7 +112,9 @@ func (g *Gate) check(ctx context.Context) []error {
 	var asking sync.WaitGroup
 	for i, probe := range g.probes {
 		asking.Go(func() {
-			found[i] = probe.Check(ctx)
+			if bad := mistake.Catch(func() { found[i] = probe.Check(ctx) }); bad != nil {
+				found[i] = bad
+			}
 			if found[i] != nil && ctx.Err() != nil {
 				found[i] = context.Cause(ctx)
 			}

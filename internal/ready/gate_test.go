@@ -158,3 +158,21 @@ func TestWatch(t *testing.T) {
 		})
 	}
 }
+
+// broken is a probe with a mistake in it.
+type broken struct{}
+
+func (broken) String() string { return "broken" }
+
+func (broken) Check(context.Context) error { panic("out of order") }
+
+// A mistake in a probe is its answer: it does not end the worker.
+func TestGate_AProbeThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate := ready.NewGate(slog.New(slog.DiscardHandler), &script{name: "well"}, broken{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorContains(t, gate.Await(ctx), "broken: a mistake in this program: out of order, at ")
+		require.ErrorContains(t, gate.Watch(t.Context(), func() bool { return true }), "readiness lost: broken: a mistake")
+	})
+}

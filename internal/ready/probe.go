@@ -37,7 +37,7 @@ func Parse(spec string) (Probe, error) {
 		err = errors.New("want http://HOST/PATH, tcp:HOST:PORT or exec:COMMAND")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("readiness probe %q: %w", spec, err)
+		return nil, fmt.Errorf("%q: %w", spec, err)
 	}
 	return probe, nil
 }

@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 		{"tcp, any host", "tcp::8000", ""},
 		{"tcp, IPv6", "tcp:[::1]:8000", ""},
 		{"command", "exec:nvidia-smi -L | grep H100", ""},
-		{"empty", "", `readiness probe "": want http://HOST/PATH, tcp:HOST:PORT or exec:COMMAND`},
+		{"empty", "", `"": want http://HOST/PATH, tcp:HOST:PORT or exec:COMMAND`},
 		{"bare port", "8000", `want http://HOST/PATH`},
 		{"another scheme", "grpc://host:1", `want http://HOST/PATH`},
 		{"no host", "http:///health", "the URL names no host"},
