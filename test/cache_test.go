@@ -43,7 +43,11 @@ func TestCacheInAScript(t *testing.T) {
 	s.fresh()
 	require.NoError(t, os.WriteFile(filepath.Join(s.models, "model"), []byte("weights"), 0o600))
 	for _, action := range []string{"sync", "status", "verify", "prune", "hydrate"} {
-		p := runToEnd(t, command{args: []string{binary(t), "cache", action, s.models, "--json", "--volume", s.volume, "--namespace", "ep"}})
+		args := []string{binary(t), "cache", action, "--json", "--volume", s.volume, "--namespace", "ep"}
+		if action != "verify" && action != "prune" { // these are for the whole mirror
+			args = append(args, s.models)
+		}
+		p := runToEnd(t, command{args: args})
 		require.Zero(t, p.wait(t), p.stderr)
 		require.Len(t, p.stdout.lines(), 1, action)
 		got := decode[struct {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -366,6 +367,9 @@ time.sleep(1000)
 `), 0o600))
 	temp := filepath.Join(dir, "tmp")
 	require.NoError(t, os.Mkdir(temp, 0o700))
+	hangups := make(chan os.Signal, 1) // below nohup they would be ignored, there too
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	p := start(t, command{
 		args: []string{binary(t), "doctor", "--only", "handler", "--python", python(t), "--handler", file},
 		env:  append([]string{"TMPDIR=" + temp}, roomy...), dir: dir,
