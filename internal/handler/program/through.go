@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"runpodctl-worker/internal/handler/program/gateway"
@@ -35,8 +36,19 @@ func (p *Program) servedByGateway() bool {
 // throughGateway is what can be said of a program that asks for its jobs itself. How many it wants at a time, it says
 // with every call.
 func (p *Program) throughGateway() protocol.Ready {
-	words := strings.Fields(strings.Join(p.opts.Args, " ")) // which may be a whole script
-	return protocol.Ready{Name: fmt.Sprintf("%.80s (with an SDK of its own)", strings.Join(words, " ")), Modifier: true}
+	return protocol.Ready{Name: commandName(p.opts.Args) + " (with an SDK of its own)", Modifier: true}
+}
+
+// commandName is a command in few words: of each path the last part, of a script its begin.
+func commandName(args []string) string {
+	var words []string
+	for _, arg := range args {
+		if filepath.IsAbs(arg) {
+			arg = filepath.Base(arg)
+		}
+		words = append(words, strings.Fields(arg)...)
+	}
+	return fmt.Sprintf("%.80s", strings.Join(words, " "))
 }
 
 // handleThroughGateway runs a job that the program has to take.
