@@ -2,7 +2,6 @@ package volume
 
 import (
 	"archive/tar"
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -14,11 +13,13 @@ import (
 )
 
 // unpacker reads the wanted files out of an archive, which may be cut off anywhere. Several goroutines may read from it, each into
-// memory of its own.
+// memory of its own: only the headers are read by turns.
 type unpacker struct {
 	pulse *pulse
+	from  io.ReaderAt
 
 	mu      sync.Mutex
+	headers *headers
 	archive *tar.Reader
 	wanted  map[string]entry // and not found yet
 	why     map[string]error // what was found instead
@@ -36,12 +37,29 @@ var (
 	errAbsent  = errors.New("the archive does not have it")
 )
 
-func newUnpacker(p *pulse, from io.Reader, wanted map[string]entry) *unpacker {
-	return &unpacker{pulse: p, archive: tar.NewReader(bufio.NewReaderSize(from, bufferSize)), wanted: wanted, why: map[string]error{}}
+func newUnpacker(p *pulse, from io.ReaderAt, wanted map[string]entry) *unpacker {
+	h := &headers{from: from}
+	return &unpacker{pulse: p, from: from, headers: h, archive: tar.NewReader(h), wanted: wanted, why: map[string]error{}}
 }
 
 // next reads the next wanted file over the last one. It is false when there is none any more, or the context has ended.
 func (u *unpacker) next(ctx context.Context, m *member) bool {
+	for ctx.Err() == nil {
+		at, ok := u.find(ctx, m)
+		if !ok {
+			return false
+		}
+		err := m.read(u.from, at)
+		if err == nil {
+			return true
+		}
+		u.putBack(m.entry, err) // another one of this name may follow
+	}
+	return false
+}
+
+// find takes the next wanted file off the list, and tells where in the archive it is.
+func (u *unpacker) find(ctx context.Context, m *member) (at int64, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for len(u.wanted) > 0 && u.end == nil && ctx.Err() == nil {
@@ -55,14 +73,24 @@ func (u *unpacker) next(ctx context.Context, m *member) bool {
 		if !ok || !plain(h) {
 			continue
 		}
-		if err := m.read(u.archive, h, e); err != nil {
-			u.why[path] = err // another one of this name may follow
+		if !e.describes(h) {
+			u.why[path] = errDamaged
 			continue
 		}
+		if !e.ours() {
+			e.Mode = uint32(h.Mode & 0o777)
+		}
+		m.entry = e
 		delete(u.wanted, path)
-		return true
+		return u.headers.at, true
 	}
-	return false
+	return 0, false
+}
+
+func (u *unpacker) putBack(e entry, why error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.wanted[e.Path], u.why[e.Path] = e, why
 }
 
 // missing tells of those that the archive does not have, or not as they should be.
@@ -96,20 +124,51 @@ func plain(h *tar.Header) bool {
 	return h.Typeflag == tar.TypeReg
 }
 
-func (m *member) read(from io.Reader, h *tar.Header, e entry) error {
-	if h.Size != e.Size || h.Size > maxArchive || !e.ours() && abs(h.ModTime.UnixNano()-e.nanos()) > e.slack() {
-		return errDamaged
-	}
-	m.data = slices.Grow(m.data[:0], int(h.Size))[:h.Size]
-	if _, err := io.ReadFull(from, m.data); err != nil {
+// describes tells whether a member can be the file of an entry.
+func (e entry) describes(h *tar.Header) bool {
+	return h.Size == e.Size && h.Size <= maxArchive && (e.ours() || abs(h.ModTime.UnixNano()-e.nanos()) <= e.slack())
+}
+
+func (m *member) read(from io.ReaderAt, at int64) error {
+	m.data = slices.Grow(m.data[:0], int(m.Size))[:m.Size]
+	if _, err := io.ReadFull(io.NewSectionReader(from, at, m.Size), m.data); err != nil {
 		return err
 	}
-	if e.CRC32C != "" && sumText(crc32.Checksum(m.data, castagnoli)) != e.CRC32C {
+	if m.CRC32C != "" && sumText(crc32.Checksum(m.data, castagnoli)) != m.CRC32C {
 		return errDamaged
 	}
-	if !e.ours() {
-		e.Mode = uint32(h.Mode & 0o777)
-	}
-	m.entry = e
 	return nil
+}
+
+// headers is an archive for a tar.Reader that looks at the headers only, and skips what lies between them.
+type headers struct {
+	from   io.ReaderAt
+	at     int64 // what is read next
+	ahead  []byte
+	buffer [headersAhead]byte
+}
+
+// headersAhead is read at a time: the header of a file, with the records that its exact time needs, behind the end of the one before.
+const headersAhead = 4 << 10
+
+func (h *headers) Read(into []byte) (int, error) {
+	if len(h.ahead) == 0 {
+		n, err := h.from.ReadAt(h.buffer[:], h.at)
+		if n == 0 {
+			return 0, err
+		}
+		h.ahead = h.buffer[:n]
+	}
+	n := copy(into, h.ahead)
+	h.at, h.ahead = h.at+int64(n), h.ahead[n:]
+	return n, nil
+}
+
+func (h *headers) Seek(offset int64, whence int) (int64, error) {
+	if whence != io.SeekCurrent {
+		return 0, errors.ErrUnsupported
+	}
+	h.at += offset
+	h.ahead = h.ahead[min(int(offset), len(h.ahead)):]
+	return h.at, nil
 }
