@@ -22,6 +22,7 @@ const (
 	flagNamespace = "namespace"
 	flagCopiers   = "copiers"
 	flagDryRun    = "dry-run"
+	flagRepair    = "repair"
 )
 
 const (
@@ -61,6 +62,7 @@ func cacheCommandFlags() []flagGroup {
 		}},
 		{"How it is done", []cli.Flag{
 			&cli.BoolFlag{Name: flagDryRun, Usage: "with prune: only show what would be removed"},
+			&cli.BoolFlag{Name: flagRepair, Usage: "with verify: remove what has other bytes than it should have; the next sync brings it again"},
 			&cli.IntFlag{Name: flagCopiers, Usage: "`N` large files are copied at a time (default: as many as suit this machine)"},
 			&cli.DurationFlag{Name: flagTimeout, Usage: "how long it may take; 0 = as long as it gets on"},
 			&cli.BoolFlag{Name: flagJSON, Usage: "one JSON document on standard output"},
@@ -76,7 +78,7 @@ func (s *session) cache(c *cli.Context) error {
 	}
 	s.relaxGC(workerMemory)
 	options := volume.Options{Volume: s.setting(c, flagVolume, config.CacheVolume), Namespace: s.namespace(c, flagNamespace), Dirs: dirs, Copiers: c.Int(flagCopiers)}
-	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dirs: len(dirs), dryRun: c.Bool(flagDryRun)}
+	result := &cacheResult{action: action, mirror: filepath.Join(options.Volume, ".cache", options.Namespace), dirs: len(dirs), dryRun: c.Bool(flagDryRun), repair: c.Bool(flagRepair)}
 	if options.Namespace == "" {
 		if _, err := os.Stat(options.Volume); errors.Is(err, fs.ErrNotExist) { // a start script need not ask first
 			result.lines = []string{options.Volume + ": " + volume.ErrNoVolume.Error()}
@@ -138,6 +140,8 @@ func (s *session) cacheArguments(c *cli.Context) (action string, dirs []string, 
 		return "", nil, usagef("cache %s: it is for the whole mirror; %q is too much", action, dirs[0])
 	case c.Bool(flagDryRun) && action != actionPrune:
 		return "", nil, usagef("--%s goes with %s, not with %s", flagDryRun, actionPrune, action)
+	case c.Bool(flagRepair) && action != actionVerify:
+		return "", nil, usagef("--%s goes with %s, not with %s", flagRepair, actionVerify, action)
 	case c.Int(flagCopiers) < 0:
 		return "", nil, usagef("--%s %d: want 0 or more", flagCopiers, c.Int(flagCopiers))
 	case c.Duration(flagTimeout) < 0:

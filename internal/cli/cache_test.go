@@ -99,6 +99,10 @@ func TestCache(t *testing.T) {
 			require.NoError(t, os.WriteFile(filepath.Join(tr.mirror, "big", tr.dir, "hub/blobs/abc"), []byte(strings.Repeat("y", 300<<10)), 0o600))
 		}, args: []string{"verify"}, code: 1, out: "DIR/hub/blobs/abc: it has other bytes in the mirror than the manifest says\nMIRROR: 1 file(s), 5 B read in *, 1 problem(s)\n"},
 		{name: "rot, for a program", args: []string{"verify", "--json"}, code: 1, out: `{"schema":1,"action":"verify","mirror":"MIRROR","available":true,"report":{"files":1,"bytes":5,"unhashed":0,"problems":[{"path":"DIR/hub/blobs/abc","what":"it has other bytes in the mirror than the manifest says"}],"problems_total":1,*}}` + "\n"},
+		{name: "rot is taken out", args: []string{"verify", "--repair"}, code: 1, out: "DIR/hub/blobs/abc: it has other bytes in the mirror than the manifest says\nremoved bigDIR/hub/blobs/abc; the next sync brings it again\nMIRROR: 1 file(s), 5 B read in *, 1 problem(s)\n"},
+		{name: "and comes back", args: []string{"sync", tr.dir}, out: "synced 1 file(s) to MIRROR: 300.0 KiB in *, 1 unchanged, 1 link(s)\n"},
+		{name: "sound again", args: []string{"verify"}, out: "MIRROR: 2 file(s), 300.0 KiB read in *, 0 problem(s)\n"},
+		{name: "repair what is no mirror's business", args: []string{"sync", tr.dir, "--repair"}, code: 2},
 	}
 	for _, step := range steps { // each goes on where the one before has ended
 		ok := t.Run(step.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ const cacheSchema = 1
 type cacheResult struct {
 	action, mirror string
 	dirs           int // how many were named
-	dryRun         bool
+	dryRun, repair bool
 
 	available bool
 	warning   error
@@ -61,7 +61,7 @@ func (r *cacheResult) do(ctx context.Context, cache *volume.Cache) error {
 		r.report, r.lines = status, statusLines(status, r.dirs)
 		return err
 	case actionVerify:
-		found, err := cache.Verify(ctx)
+		found, err := cache.Verify(ctx, r.repair)
 		r.report, r.lines, r.failed = found, findingLines(found, r.mirror), found.ProblemsTotal > 0
 		return err
 	default:
@@ -158,6 +158,9 @@ func findingLines(f volume.Findings, mirror string) []string {
 		lines = append(lines, shownPath(p.Path)+": "+p.What)
 	}
 	lines = more(lines, f.ProblemsTotal)
+	for _, name := range f.Removed {
+		lines = append(lines, "removed "+shownPath(name)+"; the next sync brings it again")
+	}
 	text := fmt.Sprintf("%s: %d file(s), %s read in %s, %d problem(s)", mirror, f.Files, tui.Size(f.Bytes), inSeconds(f.Seconds), f.ProblemsTotal)
 	if f.Unhashed > 0 {
 		text += fmt.Sprintf("; of %d the manifest has no checksum, only the size", f.Unhashed)

@@ -47,6 +47,7 @@ type Cache struct {
 
 	mu   sync.Mutex
 	seen map[string]stamp // the files and links after the last Sync or Hydrate
+	said map[string]bool  // what was said once and for all
 }
 
 // limits can be shorter in tests.
@@ -120,6 +121,20 @@ func (c *Cache) lastSeen() map[string]stamp {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen
+}
+
+// sayOnce says what stays as it is, however often somebody looks.
+func (c *Cache) sayOnce(level, text string) {
+	c.mu.Lock()
+	known := c.said[text]
+	if c.said == nil {
+		c.said = map[string]bool{}
+	}
+	c.said[text] = true
+	c.mu.Unlock()
+	if !known {
+		c.say(level, text)
+	}
 }
 
 func (c *Cache) say(level, text string) {

@@ -103,7 +103,7 @@ func (d *download) bigOnce(ctx context.Context, e entry) error {
 var errOther = errors.New("it has other bytes in the mirror than the manifest says")
 
 func sizeError(mirror, manifest int64) error {
-	return fmt.Errorf("it has %d bytes in the mirror, and %d in the manifest", mirror, manifest)
+	return fmt.Errorf("%w: %d of them, not %d", errOther, mirror, manifest)
 }
 
 // note counts a file that is there, or says why it is not. An error that the next file will meet too ends it all.

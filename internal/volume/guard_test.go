@@ -94,7 +94,7 @@ func TestProgress(t *testing.T) {
 		case "hydrate":
 			_, err = c.Hydrate(t.Context())
 		case "verify":
-			_, err = c.Verify(t.Context())
+			_, err = c.Verify(t.Context(), false)
 		}
 		require.NoError(t, err)
 		want.Phase = phase

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -66,8 +67,10 @@ func takeLock(ctx context.Context, p *pulse, root *os.Root, limits limits) (*loc
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
+		case errors.Is(err, errIrregular) && root.Remove(lockName) == nil: // nobody can hold it
+			continue
 		case err != nil:
-			return nil, fmt.Errorf("the lock of the mirror: %w", err)
+			return nil, fmt.Errorf("the lock of the mirror, %s: %w", filepath.Join(root.Name(), lockName), err)
 		case o.dead(self) || age > limits.stale:
 			if err := breakLock(root, o); err != nil {
 				return nil, err
@@ -83,6 +86,19 @@ func takeLock(ctx context.Context, p *pulse, root *os.Root, limits limits) (*loc
 		case <-time.After(lockPause):
 		}
 	}
+}
+
+// lock takes the lock, and reads the manifest anew: another writer may have been at work.
+func (m *mirror) lock(ctx context.Context, p *pulse, c *Cache) (*lock, error) {
+	l, err := takeLock(ctx, p, m.root, c.limits)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.reread(c); err != nil {
+		l.release()
+		return nil, err
+	}
+	return l, nil
 }
 
 func createLock(root *os.Root, self owner, limits limits) (*lock, error) {
@@ -154,6 +170,9 @@ func lookAtLock(root *os.Root) (owner, time.Duration, error) {
 }
 
 func readLock(root *os.Root) (owner, time.Time, error) {
+	if info, err := root.Lstat(lockName); err == nil && !info.Mode().IsRegular() {
+		return owner{}, time.Time{}, irregular(info)
+	}
 	file, info, err := openRegular(root, lockName)
 	if err != nil {
 		return owner{}, time.Time{}, err

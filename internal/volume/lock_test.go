@@ -168,7 +168,7 @@ func TestKilled(t *testing.T) {
 		report := r.hydrate()
 		requireWhole(t, r.dir())
 		require.Equal(t, want, report.Files+report.SkippedTotal)
-		found, err := r.cache().Verify(t.Context())
+		found, err := r.cache().Verify(t.Context(), false)
 		require.NoError(t, err)
 		require.Equal(t, report.SkippedTotal, found.ProblemsTotal)
 		r.fresh()
@@ -257,7 +257,7 @@ func TestManyWriters(t *testing.T) {
 			requireWhole(t, dir)
 		}
 	}
-	found, err := seventh.Verify(t.Context())
+	found, err := seventh.Verify(t.Context(), false)
 	require.NoError(t, err)
 	require.Empty(t, found.Problems)
 

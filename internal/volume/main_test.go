@@ -8,16 +8,20 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
 )
 
 // childVariable holds what a test's own program is to do as a worker that may be killed: JSON of a childJob.
 const childVariable = "VOLUME_TEST_CHILD"
+
+const nobody = 65534
 
 type childJob struct {
 	Volume string
 	Dirs   []string
 	Limit  uint64 // of the size of its files
 	Once   bool
+	Nobody bool // who has no rights but those that all have, if whoever runs the tests may become that
 }
 
 func TestMain(m *testing.M) {
@@ -46,6 +50,13 @@ func child(text string) {
 		panic(err)
 	}
 	limitFiles(job.Limit)
+	if job.Nobody && os.Geteuid() == 0 {
+		for _, err := range []error{unix.Setgroups(nil), unix.Setgid(nobody), unix.Setuid(nobody)} {
+			if err != nil {
+				panic(err)
+			}
+		}
+	}
 	for {
 		cache, err := New(Options{Volume: job.Volume, Namespace: namespace, Dirs: job.Dirs})
 		if err != nil {

@@ -153,6 +153,9 @@ func writeManifest(root *os.Root, m *manifest) error {
 		err = out.Flush()
 	}
 	if err == nil {
+		err = checkLength(t.file)
+	}
+	if err == nil {
 		err = t.file.Close()
 	}
 	if err == nil {
@@ -160,6 +163,15 @@ func writeManifest(root *os.Root, m *manifest) error {
 	}
 	if err != nil {
 		t.drop()
+	}
+	return err
+}
+
+// checkLength refuses a manifest that no reader would take.
+func checkLength(file *os.File) error {
+	info, err := file.Stat()
+	if err == nil && info.Size() > maxManifest {
+		err = fmt.Errorf("it would have %d bytes, more than the %d that are read: cache fewer files", info.Size(), int64(maxManifest))
 	}
 	return err
 }
@@ -191,6 +203,10 @@ func (e entry) check() error {
 	return sane(e.Path)
 }
 
+var errIrregular = errors.New("where a file belongs there is")
+
+func irregular(info fs.FileInfo) error { return fmt.Errorf("%w a %s", errIrregular, kind(info.Mode())) }
+
 // openRegular opens a file that is no device, pipe or folder; a link must not lead out of the root.
 func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
@@ -199,7 +215,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
+		err = irregular(info)
 	}
 	if err != nil {
 		_ = file.Close()

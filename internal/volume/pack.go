@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// pack writes small files to a new archive, and returns how they are recorded. Those that cannot be read are left out.
-func pack(ctx context.Context, p *pulse, m *mirror, from roots, files []file, left *skips) (*temp, []entry, error) {
+// pack writes small files to a new archive, and returns how they are recorded. Those that cannot be read are left out, if leave lets them.
+func pack(ctx context.Context, p *pulse, m *mirror, from roots, files []file, leave leaver) (*temp, []entry, error) {
 	t, err := newTemp(m.root, archiveName, 0o666)
 	if err != nil {
 		return nil, nil, err
 	}
-	entries, err := packInto(ctx, p, t, from, files, left)
+	entries, err := packInto(ctx, p, t, from, files, leave)
 	if err != nil {
 		t.drop()
 		return nil, nil, err
@@ -25,9 +25,9 @@ func pack(ctx context.Context, p *pulse, m *mirror, from roots, files []file, le
 	return t, entries, nil
 }
 
-func packInto(ctx context.Context, p *pulse, t *temp, from roots, files []file, left *skips) ([]entry, error) {
+func packInto(ctx context.Context, p *pulse, t *temp, from roots, files []file, leave leaver) ([]entry, error) {
 	out := bufio.NewWriterSize(t.file, bufferSize)
-	k := &packer{pulse: p, archive: tar.NewWriter(out), entries: make([]entry, 0, len(files)), left: left}
+	k := &packer{pulse: p, archive: tar.NewWriter(out), entries: make([]entry, 0, len(files)), leave: leave}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var taken atomic.Int64
@@ -59,10 +59,13 @@ func packInto(ctx context.Context, p *pulse, t *temp, from roots, files []file, 
 	return k.entries, t.file.Close()
 }
 
+// leaver is told of a file that cannot be read, and returns an error if there is no going on without it.
+type leaver func(path string, err error) error
+
 // packer is an archive that several goroutines write to. Each reads its files into memory of its own.
 type packer struct {
 	pulse *pulse
-	left  *skips
+	leave leaver
 
 	mu      sync.Mutex
 	archive *tar.Writer
@@ -81,7 +84,9 @@ func (k *packer) pack(from roots, next func() (file, bool)) error {
 			data, f.stamp, sum, err = readSmall(parent, path.Base(f.rel), buffer)
 		}
 		if err != nil {
-			k.left.add(f.path, reason(err))
+			if err := k.leave(f.path, err); err != nil {
+				return err
+			}
 			continue
 		}
 		if err := k.write(f, data, sum); err != nil {

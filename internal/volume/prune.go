@@ -120,21 +120,23 @@ func (c *Cache) prune(ctx context.Context, p *pulse, dryRun bool) (Pruned, error
 		return pruned, c.noMirror()
 	}
 	defer m.close()
+	held := func() error { return nil }
 	if !dryRun {
-		l, err := takeLock(ctx, p, m.root, c.limits)
+		l, err := m.lock(ctx, p, c)
 		if err != nil {
 			return pruned, err
 		}
 		defer l.release()
-		if err := m.reread(c); err != nil {
-			return pruned, err
-		}
+		held = l.held
 	}
 	if m.manifest == nil {
 		return pruned, fmt.Errorf("%s has no manifest that can be read, so nothing says what belongs there; sync first", c.mirrorPath())
 	}
 	found, err := m.leftovers(ctx, p)
 	if err != nil {
+		return pruned, err
+	}
+	if err := held(); err != nil {
 		return pruned, err
 	}
 	for _, l := range m.orphans(found, c.limits.temps) {

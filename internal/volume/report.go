@@ -71,6 +71,7 @@ type Findings struct {
 	Unhashed      int       `json:"unhashed"` // files of which only the size could be compared
 	Problems      []Problem `json:"problems,omitempty"`
 	ProblemsTotal int       `json:"problems_total"`
+	Removed       []string  `json:"removed,omitempty"` // to repair it; below the mirror
 	Seconds       float64   `json:"seconds"`
 }
 

@@ -53,7 +53,7 @@ func (s *Status) describe(m *manifest) {
 // writer tells who holds the lock.
 func (m *mirror) writer() (*Writer, error) {
 	o, age, err := lookAtLock(m.root)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errIrregular) {
 		return nil, nil
 	}
 	if err != nil {

@@ -37,18 +37,18 @@ func (c *Cache) anyDir() bool {
 	return false
 }
 
-// syncLocked takes the lock and looks again, since another writer may have been at work.
+// syncLocked takes the lock and looks again.
 func (c *Cache) syncLocked(ctx context.Context, p *pulse, t *tree, m *mirror, r *result) error {
-	l, err := takeLock(ctx, p, m.root, c.limits)
+	l, err := m.lock(ctx, p, c)
 	if err != nil {
 		return err
 	}
 	defer l.release()
-	if err := m.reread(c); err != nil {
-		return err
-	}
 	plan, err := c.planSync(ctx, p, t, m)
 	if err != nil {
+		return err
+	}
+	if err := c.checkDropped(t, plan.known); err != nil {
 		return err
 	}
 	if err := m.sweep(ctx, p, c.limits.temps); err != nil {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -56,8 +57,14 @@ func (t *temp) finish(e entry) error {
 	return t.land()
 }
 
-// land gives the file its name, in the place of whatever has it.
-func (t *temp) land() error { return t.root.Rename(t.name, t.final) }
+// land gives the file its name, in the place of whatever file has it.
+func (t *temp) land() error {
+	err := t.root.Rename(t.name, t.final)
+	if info, statErr := t.root.Lstat(t.final); err != nil && statErr == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder, where a file belongs: remove it", filepath.Join(t.root.Name(), t.final))
+	}
+	return err
+}
 
 // drop removes the file, unless it has landed.
 func (t *temp) drop() {

@@ -114,6 +114,16 @@ func explain(why, end error) string {
 	}
 }
 
+// failed tells whether the archive could not be read, which says nothing of what is in it.
+func (u *unpacker) failed() bool {
+	for _, why := range u.why {
+		if lasts(why) {
+			return true
+		}
+	}
+	return u.end != nil && !errors.Is(u.end, io.EOF) && !errors.Is(u.end, io.ErrUnexpectedEOF) && !errors.Is(u.end, tar.ErrHeader)
+}
+
 // plain tells whether a member is a regular file that has all of its bytes in the archive. One with holes could claim any size.
 func plain(h *tar.Header) bool {
 	for key := range h.PAXRecords {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // upload is the copying of one sync.
@@ -49,7 +52,7 @@ func (u *upload) pack(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	u.archive, u.packed, err = pack(ctx, u.pulse, u.mirror, u.dirs, u.plan.small, &u.tree.skips)
+	u.archive, u.packed, err = pack(ctx, u.pulse, u.mirror, u.dirs, u.plan.small, u.leave)
 	return err
 }
 
@@ -74,7 +77,7 @@ func (u *upload) big(ctx context.Context, f file) error {
 	case errors.As(err, &target) && lasts(err):
 		return fmt.Errorf("copy %s to the volume: %w", f.path, err)
 	default:
-		u.tree.skips.add(f.path, reason(err))
+		return u.leave(f.path, err)
 	}
 	return nil
 }
@@ -105,7 +108,7 @@ func (u *upload) bigOnce(ctx context.Context, f file) (entry, error) {
 		}
 	}
 	name := bigFile(f.path)
-	if err := u.mirror.big.MkdirAll(path.Dir(name), sharedDir); err != nil {
+	if err := u.makeRoom(name); err != nil {
 		return entry{}, targetError{err}
 	}
 	t, err := newTemp(u.mirror.big, name, 0o666)
@@ -159,6 +162,21 @@ func (u *upload) fill(ctx context.Context, t *temp, s *source, f file) (entry, e
 	}
 	return e, nil
 }
+
+// makeRoom makes the folders of a file. What the mirror has in their place, or in that of the file, may be about to be named by
+// another writer.
+func (u *upload) makeRoom(name string) error {
+	err := u.mirror.big.MkdirAll(path.Dir(name), sharedDir)
+	if errors.Is(err, unix.ENOTDIR) || errors.Is(err, fs.ErrExist) {
+		return errInTheWay
+	}
+	if info, err := u.mirror.big.Lstat(name); err == nil && info.IsDir() {
+		return errInTheWay
+	}
+	return err
+}
+
+var errInTheWay = errors.New("the mirror has something else in its place, which `cache prune` removes unless it belongs there")
 
 // place gives a copy its name, now or when all are there.
 func (u *upload) place(t *temp, f file) error {

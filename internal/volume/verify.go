@@ -3,6 +3,7 @@ package volume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -12,15 +13,16 @@ import (
 
 const maxProblems = 200
 
-// Verify reads the whole mirror and compares it with the manifest.
-func (c *Cache) Verify(ctx context.Context) (Findings, error) {
+// Verify reads the whole mirror and compares it with the manifest. To repair it is to remove what has other bytes than it should
+// have: the next sync of a worker that has the right ones brings them again.
+func (c *Cache) Verify(ctx context.Context, repair bool) (Findings, error) {
 	began := time.Now()
-	found, err := guard(ctx, c, c.verify)
+	found, err := guard(ctx, c, func(ctx context.Context, p *pulse) (Findings, error) { return c.verify(ctx, p, repair) })
 	found.Seconds = time.Since(began).Seconds()
 	return found, err
 }
 
-func (c *Cache) verify(ctx context.Context, p *pulse) (Findings, error) {
+func (c *Cache) verify(ctx context.Context, p *pulse, repair bool) (Findings, error) {
 	m, err := c.openToRead()
 	if err != nil {
 		return Findings{}, err
@@ -30,6 +32,15 @@ func (c *Cache) verify(ctx context.Context, p *pulse) (Findings, error) {
 	}
 	defer m.close()
 	v := &verifier{mirror: m, pulse: p}
+	held := func() error { return nil }
+	if repair {
+		l, err := m.lock(ctx, p, c)
+		if err != nil {
+			return Findings{}, err
+		}
+		defer l.release()
+		held = l.held
+	}
 	if m.manifest == nil {
 		if _, err := readManifest(m.root); errors.Is(err, errManifest) {
 			v.problem(manifestName, err)
@@ -57,6 +68,11 @@ func (c *Cache) verify(ctx context.Context, p *pulse) (Findings, error) {
 		return v.found, err
 	}
 	err = each(ctx, c.opts.Copiers, big, v.big)
+	if err == nil && repair {
+		if err = held(); err == nil {
+			err = v.repair()
+		}
+	}
 	slices.SortFunc(v.found.Problems, func(a, b Problem) int { return strings.Compare(a.Path, b.Path) })
 	return v.found, err
 }
@@ -67,6 +83,7 @@ type verifier struct {
 
 	mu    sync.Mutex
 	found Findings
+	wrong []string // below the mirror: files with other bytes than they should have
 }
 
 func (v *verifier) problem(path string, err error) {
@@ -106,7 +123,23 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	before := v.found.ProblemsTotal
 	u.missing(func(path, reason string) { v.problem(path, errors.New(reason)) })
+	if v.found.ProblemsTotal > before && !u.failed() {
+		v.wrong = append(v.wrong, archiveName)
+	}
+	return nil
+}
+
+// repair removes what was found to be wrong.
+func (v *verifier) repair() error {
+	slices.Sort(v.wrong)
+	for _, name := range v.wrong {
+		if err := v.mirror.root.Remove(name); err != nil {
+			return fmt.Errorf("remove from the mirror: %w", err)
+		}
+		v.found.Removed = append(v.found.Removed, name)
+	}
 	return nil
 }
 
@@ -117,6 +150,11 @@ func (v *verifier) big(ctx context.Context, e entry) error {
 	}
 	if err != nil {
 		v.problem(e.Path, err)
+		if errors.Is(err, errOther) {
+			v.mu.Lock()
+			v.wrong = append(v.wrong, bigName+e.Path)
+			v.mu.Unlock()
+		}
 		return nil
 	}
 	v.looked(e.Size)
