@@ -17,9 +17,10 @@ type download struct {
 	dirs   roots
 	left   *skips
 
-	mu    sync.Mutex
-	files Count
-	links int
+	mu       sync.Mutex
+	files    Count
+	unpacked int // of these, out of the archive
+	links    int
 }
 
 // run copies small and large files side by side, and makes the links when the files are there.
@@ -54,7 +55,7 @@ func (d *download) big(ctx context.Context, e entry) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return d.note(e, err)
+	return d.note(e, false, err)
 }
 
 func (d *download) bigOnce(ctx context.Context, e entry) error {
@@ -107,12 +108,15 @@ func sizeError(mirror, manifest int64) error {
 }
 
 // note counts a file that is there, or says why it is not. An error that the next file will meet too ends it all.
-func (d *download) note(e entry, err error) error {
+func (d *download) note(e entry, packed bool, err error) error {
 	var target targetError
 	switch {
 	case err == nil:
 		d.mu.Lock()
 		d.files.add(e.Size)
+		if packed {
+			d.unpacked++
+		}
 		d.mu.Unlock()
 		d.pulse.file()
 	case errors.As(err, &target) && lasts(err):

@@ -32,7 +32,7 @@ func (c *Cache) hydrate(ctx context.Context, p *pulse) (result, error) {
 	}
 	c.removeTemps(t)
 	r.report = Report{
-		Files: d.files.Files, Bytes: d.files.Bytes, Links: d.links, Unchanged: plan.unchanged,
+		Files: d.files.Files, Bytes: d.files.Bytes, Small: d.unpacked, Links: d.links, Unchanged: plan.unchanged,
 		Skipped: t.skips.list, SkippedTotal: t.skips.total,
 	}
 	return r, err

@@ -127,7 +127,9 @@ func TestVerify_Repair(t *testing.T) {
 	require.Zero(t, found.ProblemsTotal, found)
 	require.Empty(t, found.Removed)
 	r.fresh()
-	require.Equal(t, len(files), r.hydrate().Files)
+	report := r.hydrate()
+	require.Equal(t, len(files), report.Files)
+	require.Equal(t, 1, report.Small)
 	for name, text := range files {
 		require.Equal(t, text, read(t, filepath.Join(r.dir(), name)))
 	}

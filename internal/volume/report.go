@@ -17,9 +17,10 @@ type Progress struct {
 
 // Report is what an operation has done.
 type Report struct {
-	Files        int     `json:"files"` // copied
-	Bytes        int64   `json:"bytes"` // of these
-	Links        int     `json:"links"` // made or recorded
+	Files        int     `json:"files"`           // copied
+	Bytes        int64   `json:"bytes"`           // of these
+	Small        int     `json:"small,omitempty"` // of these files, how many a hydrate took out of the archive
+	Links        int     `json:"links"`           // made or recorded
 	Unchanged    int     `json:"unchanged"`
 	Skipped      []Skip  `json:"skipped,omitempty"` // the first of them
 	SkippedTotal int     `json:"skipped_total"`

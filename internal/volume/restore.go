@@ -45,7 +45,7 @@ func (d *download) write(ctx context.Context, u *unpacker) error {
 	defer parents.close()
 	for m := (member{}); u.next(ctx, &m); {
 		err := d.writeSmall(parents, m)
-		if err := d.note(m.entry, err); err != nil {
+		if err := d.note(m.entry, true, err); err != nil {
 			return err
 		}
 		d.pulse.moved(len(m.data))

@@ -60,6 +60,12 @@ func TestVolumeCache_RunsTheWorkersProgram(t *testing.T) {
 			out:    "INFO   | VolumeCache: hydrated 3 file(s) from ROOT/v/.cache/n\n3\n",
 		},
 		{
+			name: "some of them small", stdout: `{"report":{"files":3,"small":2}}`, code: "0",
+			script: `VolumeCache("d", namespace="n", volume_path=v).hydrate()`,
+			calls:  []string{"cache hydrate --json --log-level=WARN --volume=ROOT/v --namespace=n -- ROOT/d"},
+			out:    "INFO   | VolumeCache: extracted 2 small file(s)\nINFO   | VolumeCache: hydrated 3 file(s) from ROOT/v/.cache/n\n",
+		},
+		{
 			name: "sync", stdout: copied, code: "0",
 			script: `print(VolumeCache([b"d", "e"], namespace="n", volume_path=os.fsencode(v), max_workers=7).sync(background=False))`,
 			calls:  []string{"cache sync --json --log-level=WARN --volume=ROOT/v --namespace=n --copiers=7 -- ROOT/d ROOT/e"},
@@ -114,6 +120,7 @@ func TestVolumeCache_RunsTheWorkersProgram(t *testing.T) {
 			out:    "INFO   | VolumeCache: hydrated 3 file(s) from ROOT/v/.cache/ep\n",
 		},
 		{name: "no name", stdout: copied, code: "0", script: "cache = VolumeCache('d', volume_path=v)\nprint(cache.available, cache.hydrate(), cache.sync())", out: "False 0 None\n"},
+		{name: "no directory", stdout: copied, code: "0", script: "cache = VolumeCache([], namespace='n', volume_path=v)\nprint(cache.available, cache.hydrate(), cache.sync(background=False))", out: "True 0 None\n"},
 		{name: "no volume", stdout: copied, code: "0", script: "cache = VolumeCache('d', namespace='n', volume_path=v + '2')\nprint(cache.available, cache.hydrate(), cache.sync())", out: "False 0 None\n"},
 	}
 	for _, tt := range tests {

@@ -54,14 +54,14 @@ class VolumeCache:
 
     def hydrate(self):
         """Copy from the mirror what is missing or older here. Returns the number of files copied."""
-        return self._guarded(self._hydrate) if self.available else 0
+        return self._guarded(self._hydrate) if self._dirs and self.available else 0
 
     def sync(self, *, background=True):
         """Copy to the mirror what has changed here, by default beside whatever comes next.
 
         The end of the process waits for it.
         """
-        if not self.available:
+        if not self._dirs or not self.available:
             return
         if not background:
             self._guarded(self._sync)
@@ -89,17 +89,20 @@ class VolumeCache:
 
     def _hydrate(self):
         try:
-            files = self._run("hydrate")
+            report = self._run("hydrate")
         except _NotRunnable as reason:
             other = self._substitute(reason)
             return other.hydrate() if other else 0
+        files, small = report.get("files", 0), report.get("small", 0)
+        if small:
+            log.info("VolumeCache: extracted %d small file(s)" % small)
         if files:
             log.info("VolumeCache: hydrated %d file(s) from %s" % (files, self._mirror_root))
         return files
 
     def _sync(self):
         try:
-            files = self._run("sync")
+            files = self._run("sync").get("files", 0)
         except _NotRunnable as reason:
             other = self._substitute(reason)
             return other.sync(background=False) if other else None
@@ -108,7 +111,7 @@ class VolumeCache:
         return files
 
     def _run(self, action):
-        """Have the worker's program do it. Returns the number of files copied."""
+        """Have the worker's program do it. Returns its report."""
         binary = os.environ.get(_BINARY)
         if not binary:
             raise _NotRunnable("%s is not set" % _BINARY)
@@ -133,7 +136,7 @@ class VolumeCache:
                 write(line)
         if done.returncode:
             raise OSError(failure or "%s ended with code %d" % (binary, done.returncode))
-        return json.loads(done.stdout).get("report", {}).get("files", 0)
+        return json.loads(done.stdout).get("report", {})
 
     def _substitute(self, reason):
         """The cache of the installed package, None without one."""
