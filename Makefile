@@ -55,6 +55,7 @@ test: setup ## Run all tests, with the race detector and the official SDKs
 	test/setup.sh gcc
 	test/setup.sh shell
 	test/setup.sh tmux
+	test/setup.sh disk
 	RUNPODCTL_TEST_PYTHON=$(CURDIR)/.venv/bin/python CGO_ENABLED=1 go test -race -shuffle=on -timeout 20m $(PKGS)
 
 .PHONY: fuzz

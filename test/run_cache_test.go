@@ -2,6 +2,7 @@ package test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -137,7 +138,7 @@ func TestRunKilledWhileItSyncs(t *testing.T) {
 	s.fresh()
 	size := "SIZE=200000000"
 	w := s.worker([]string{size})
-	eventually(t, func() bool { return s.beingWritten() || exists(s.manifest) }, "no sync")
+	eventually(t, func() bool { return beingWritten(s.volume) || exists(s.manifest) }, "no sync")
 	w.signal(t, syscall.SIGKILL)
 	<-w.gone
 	whole := exists(s.manifest)
@@ -159,14 +160,38 @@ func TestRunKilledWhileItSyncs(t *testing.T) {
 	s.stop(last)
 }
 
-// beingWritten tells whether there is a copy on the volume that has no name yet.
-func (s store) beingWritten() bool {
+// beingWritten tells whether there is a copy in a directory that has no name yet.
+func beingWritten(dir string) bool {
 	found := false
-	_ = filepath.WalkDir(s.volume, func(path string, _ fs.DirEntry, _ error) error {
+	_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, _ error) error {
 		found = found || strings.HasSuffix(path, ".rpvc.tmp")
 		return nil
 	})
 	return found
+}
+
+// A worker that is stopped while it hydrates leaves at once, and leaves nothing that is not whole.
+func TestRunStoppedWhileItHydrates(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	s.fresh()
+	const size = 4 << 30
+	slow := filepath.Join(s.volume, ".cache/ep/big", s.models, "weights")
+	require.NoError(t, os.MkdirAll(filepath.Dir(slow), 0o700))
+	require.NoError(t, os.WriteFile(slow, nil, 0o600))
+	require.NoError(t, os.Truncate(slow, size)) // which has no bytes on the disk, and yet has to be read
+	require.NoError(t, os.WriteFile(s.manifest, fmt.Appendf(nil,
+		`{"version":1,"threshold":262144,"small":[],"big":[{"path":"%s/weights","size":%d,"mtime":1}]}`, s.models, size), 0o600))
+
+	w := s.worker(nil)
+	eventually(t, func() bool { return beingWritten(s.models) || !w.alive() }, "no hydrate")
+	w.signal(t, syscall.SIGTERM)
+	require.Zero(t, w.wait(t), w.stderr)
+	left, err := os.ReadDir(s.models)
+	require.NoError(t, err)
+	require.Empty(t, left, w.stderr)
+	require.NotContains(t, w.stderr.String(), "Ready for jobs")
+	require.FileExists(t, s.manifest)
 }
 
 // A volume that cannot be used costs one warning, and no job.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that one tool of the tests is there: test/setup.sh python|node|gcc|shell|tmux.
+# Makes sure that one tool of the tests is there: test/setup.sh python|node|gcc|shell|tmux|disk.
 # On Debian and Ubuntu it installs what is missing; elsewhere it says what to install.
 set -euo pipefail
 
@@ -35,8 +35,11 @@ tmux) # terminals for the doctor
 	have tmux || install tmux
 	have script || install bsdutils
 	;;
+disk) # a volume that stops answering
+	[ "$(uname)" != Linux ] || [ -x /sbin/mkfs.ext4 ] || install e2fsprogs
+	;;
 *)
-	echo "usage: test/setup.sh python|node|gcc|shell|tmux" >&2
+	echo "usage: test/setup.sh python|node|gcc|shell|tmux|disk" >&2
 	exit 2
 	;;
 esac

@@ -1,6 +1,8 @@
 package volume
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,10 +79,14 @@ func frozenVolume(t *testing.T, at string, fill func()) (thaw func()) {
 	image := filepath.Join(t.TempDir(), "disk")
 	require.NoError(t, os.WriteFile(image, nil, 0o600))
 	require.NoError(t, os.Truncate(image, 16<<20))
-	for _, command := range [][]string{{"mkfs.ext4", "-q", image}, {"mount", "-o", "loop", image, at}} {
-		if out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("no disk can be made here: %v: %s", err, out)
-		}
+	const mkfs = "/sbin/mkfs.ext4" // which only root has in its path
+	out, err := exec.CommandContext(t.Context(), mkfs, "-q", image).CombinedOutput()
+	if errors.Is(err, fs.ErrNotExist) && os.Getenv("CI") != "true" {
+		t.Skip(mkfs + " is not there")
+	}
+	require.NoError(t, err, string(out))
+	if out, err := exec.CommandContext(t.Context(), "mount", "-o", "loop", image, at).CombinedOutput(); err != nil {
+		t.Skipf("no disk can be mounted here: %v: %s", err, out)
 	}
 	t.Cleanup(func() { // what was left behind has to let go of it first
 		require.Eventually(t, func() bool { return unix.Unmount(at, 0) == nil }, time.Minute, 10*time.Millisecond)
