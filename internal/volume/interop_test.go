@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func sumOf(content string) string { return sumText(crc32.Checksum([]byte(content), castagnoli)) }
+func sumOf(content string) string { return sumText(crc32.Checksum([]byte(content), castagnoli())) }
 
 // fill makes a tree with something of everything that the Python class mirrors too.
 func (r *rig) fill() {

@@ -59,7 +59,7 @@ func readSmall(root *os.Root, name string, buffer []byte) (data []byte, now stam
 			break
 		}
 	}
-	return data, now, crc32.Checksum(data, castagnoli), err
+	return data, now, crc32.Checksum(data, castagnoli()), err
 }
 
 func readOnce(root *os.Root, name string, buffer []byte) ([]byte, stamp, error) {

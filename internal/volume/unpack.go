@@ -144,7 +144,7 @@ func (m *member) read(from io.ReaderAt, at int64) error {
 	if _, err := io.ReadFull(io.NewSectionReader(from, at, m.Size), m.data); err != nil {
 		return err
 	}
-	if m.CRC32C != "" && sumText(crc32.Checksum(m.data, castagnoli)) != m.CRC32C {
+	if m.CRC32C != "" && sumText(crc32.Checksum(m.data, castagnoli())) != m.CRC32C {
 		return errDamaged
 	}
 	return nil
