@@ -22,7 +22,8 @@ type unpacker struct {
 	headers *headers
 	archive *tar.Reader
 	wanted  map[string]entry // and not found yet
-	why     map[string]error // what was found instead
+	why     map[string]error // what was found of them instead
+	bad     map[string]error // found, but not what the manifest says
 	end     error
 }
 
@@ -39,7 +40,7 @@ var (
 
 func newUnpacker(p *pulse, from io.ReaderAt, wanted map[string]entry) *unpacker {
 	h := &headers{from: from}
-	return &unpacker{pulse: p, from: from, headers: h, archive: tar.NewReader(h), wanted: wanted, why: map[string]error{}}
+	return &unpacker{pulse: p, from: from, headers: h, archive: tar.NewReader(h), wanted: wanted, why: map[string]error{}, bad: map[string]error{}}
 }
 
 // next reads the next wanted file over the last one. It is false when there is none any more, or the context has ended.
@@ -53,7 +54,7 @@ func (u *unpacker) next(ctx context.Context, m *member) bool {
 		if err == nil {
 			return true
 		}
-		u.putBack(m.entry, err) // another one of this name may follow
+		u.spoilt(m.Path, err)
 	}
 	return false
 }
@@ -74,7 +75,7 @@ func (u *unpacker) find(ctx context.Context, m *member) (at int64, ok bool) {
 			continue
 		}
 		if !e.describes(h) {
-			u.why[path] = errDamaged
+			u.why[path] = errDamaged // another one of this name may follow
 			continue
 		}
 		if !e.ours() {
@@ -87,10 +88,10 @@ func (u *unpacker) find(ctx context.Context, m *member) (at int64, ok bool) {
 	return 0, false
 }
 
-func (u *unpacker) putBack(e entry, why error) {
+func (u *unpacker) spoilt(path string, why error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.wanted[e.Path], u.why[e.Path] = e, why
+	u.bad[path] = why
 }
 
 // missing tells of those that the archive does not have, or not as they should be.
@@ -101,6 +102,9 @@ func (u *unpacker) missing(tell func(path, reason string)) {
 	for path := range u.wanted {
 		tell(path, explain(u.why[path], u.end))
 	}
+	for path, why := range u.bad {
+		tell(path, why.Error())
+	}
 }
 
 func explain(why, end error) string {
@@ -108,15 +112,17 @@ func explain(why, end error) string {
 	case why != nil:
 		return why.Error()
 	case end != nil:
-		return fmt.Sprintf("the archive cannot be read that far: %s", end)
+		return unreachable(end).Error()
 	default:
 		return errAbsent.Error()
 	}
 }
 
+func unreachable(end error) error { return fmt.Errorf("the archive cannot be read that far: %w", end) }
+
 // failed tells whether the archive could not be read, which says nothing of what is in it.
 func (u *unpacker) failed() bool {
-	for _, why := range u.why {
+	for _, why := range u.bad {
 		if lasts(why) {
 			return true
 		}
@@ -142,7 +148,7 @@ func (e entry) describes(h *tar.Header) bool {
 func (m *member) read(from io.ReaderAt, at int64) error {
 	m.data = slices.Grow(m.data[:0], int(m.Size))[:m.Size]
 	if _, err := io.ReadFull(io.NewSectionReader(from, at, m.Size), m.data); err != nil {
-		return err
+		return unreachable(err)
 	}
 	if m.CRC32C != "" && sumText(crc32.Checksum(m.data, castagnoli())) != m.CRC32C {
 		return errDamaged
