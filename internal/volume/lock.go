@@ -60,8 +60,11 @@ func takeLock(ctx context.Context, p *pulse, root *os.Root, limits limits) (*loc
 	self := thisProcess()
 	for began := time.Now(); ; {
 		l, err := createLock(root, self, limits)
-		if !errors.Is(err, fs.ErrExist) {
-			return l, err
+		switch {
+		case err == nil:
+			return l, nil
+		case !errors.Is(err, fs.ErrExist):
+			return nil, fmt.Errorf("%s cannot be written to: %w", root.Name(), cause(err))
 		}
 		o, age, err := lookAtLock(root)
 		switch {

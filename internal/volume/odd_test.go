@@ -43,6 +43,23 @@ func TestLock_Odd(t *testing.T) {
 	}
 }
 
+// What cannot be written is named.
+func TestLock_ReadOnly(t *testing.T) {
+	r := newRig(t)
+	require.NoError(t, os.Chmod(filepath.Dir(r.base), 0o755)) // the temporary folder of the test
+	r.write("small", "s")
+	r.sync()
+	r.write("small", "changed")
+	require.NoError(t, os.Chmod(r.mirror(), 0o555)) // if we are nobody ourselves
+	cmd, out := startChild(t, childJob{Volume: r.volume, Dirs: []string{r.dir()}, Once: true, Nobody: true})
+	require.True(t, out.Scan())
+	require.Equal(t, "begin", out.Text())
+	require.True(t, out.Scan())
+	require.Equal(t, "0 "+r.mirror()+" cannot be written to: permission denied", out.Text())
+	require.NoError(t, cmd.Wait())
+	require.NoError(t, os.Chmod(r.mirror(), 0o755))
+}
+
 // A folder where a file of the mirror belongs is named, with what to do about it. It may be somebody's, so it stays.
 func TestSync_FolderInTheMirror(t *testing.T) {
 	for _, name := range []string{manifestName, archiveName} {

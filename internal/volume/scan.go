@@ -136,9 +136,11 @@ func unreadable(name string) error {
 }
 
 // reason is an error without the path, which is said beside it.
-func reason(err error) string {
+func reason(err error) string { return cause(err).Error() }
+
+func cause(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
-		err = of.Err
+		return of.Err
 	}
-	return err.Error()
+	return err
 }
