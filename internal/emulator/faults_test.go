@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -19,6 +18,7 @@ import (
 	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/protocol/client"
 	"runpodctl-worker/internal/worker"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 func faults(t *testing.T, plan string) fault.Plan {
@@ -91,32 +91,6 @@ func TestDuplicateHandOut(t *testing.T) {
 	}
 }
 
-// pipes is a network within the process, so that time can be the test's.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func newPipes() pipes { return pipes{make(chan net.Conn), make(chan struct{})} }
-
-func (p pipes) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.conns:
-		return conn, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p pipes) Close() error   { close(p.closed); return nil }
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	near, far := net.Pipe()
-	p.conns <- far
-	return near, nil
-}
-
 // mixed lets about every tenth call of a worker go wrong, in every way there is.
 const mixed = `{"seed":1,"rules":[
 	{"worker":"w1","probability":0.015,"status":500},
@@ -134,7 +108,7 @@ func TestAWorkerSurvivesFaults(t *testing.T) {
 	const jobs = 2000
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, emulator.Options{Lease: 2 * time.Second, MaxRetries: 5, Faults: faults(t, mixed)})
-		network := newPipes()
+		network := apidouble.NewPipes()
 		srv := &http.Server{Handler: r.Handler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 		served := make(chan struct{})
 		go func() { defer close(served); _ = srv.Serve(network) }()
@@ -149,7 +123,7 @@ func TestAWorkerSurvivesFaults(t *testing.T) {
 				GetJob: at("job-take/$ID"), Ping: at("ping/$RUNPOD_POD_ID"),
 				PostOutput: at("job-done/$RUNPOD_POD_ID/$ID"), PostStream: at("job-stream/$RUNPOD_POD_ID/$ID"),
 			},
-			WorkerID: "w1", Concurrency: 16, PingInterval: 500 * time.Millisecond, Dial: network.dial,
+			WorkerID: "w1", Concurrency: 16, PingInterval: 500 * time.Millisecond, Dial: network.Dial,
 		})
 		drain, stopTaking := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"runpodctl-worker/internal/handler/echo"
 	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/protocol/client"
+	"runpodctl-worker/internal/worker/apidouble"
 )
 
 // chaos lets every tenth call of a worker go wrong, in every way that loses something.
@@ -30,30 +30,6 @@ const chaos = `{"seed":20260101,"rules":[
 	{"worker":"w1","probability":0.015,"truncate":9},
 	{"worker":"w1","probability":0.015,"delay":"3s"},
 	{"worker":"w1","probability":0.015,"delay":"3s","reset":"after"}]}`
-
-// pipes are connections in memory, for a bubble of virtual time.
-type pipes struct {
-	conns  chan net.Conn
-	closed chan struct{}
-}
-
-func (p pipes) Accept() (net.Conn, error) {
-	select {
-	case conn := <-p.conns:
-		return conn, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p pipes) Close() error   { close(p.closed); return nil }
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func (p pipes) dial(context.Context, string, string) (net.Conn, error) {
-	near, far := net.Pipe()
-	p.conns <- far
-	return near, nil
-}
 
 // 10 000 jobs, a tenth of all calls goes wrong, and who is silent about a job for two seconds loses it: each job has one
 // end, which is its own.
@@ -71,7 +47,7 @@ func TestWorker_ManyJobsManyFaults(t *testing.T) {
 		living, die := context.WithCancel(t.Context())
 		swept := make(chan struct{})
 		go func() { defer close(swept); platform.Run(living) }()
-		network := pipes{make(chan net.Conn), make(chan struct{})}
+		network := apidouble.NewPipes()
 		server := &http.Server{Handler: platform.Handler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 		served := make(chan struct{})
 		go func() { defer close(served); _ = server.Serve(network) }()
@@ -88,7 +64,7 @@ func TestWorker_ManyJobsManyFaults(t *testing.T) {
 			URLs: protocol.Templates{
 				GetJob: at("job-take/$ID"), Ping: at("ping/$RUNPOD_POD_ID"), PostOutput: at("job-done/$RUNPOD_POD_ID/$ID"),
 			},
-			WorkerID: "w1", Concurrency: 64, PingInterval: 500 * time.Millisecond, Dial: network.dial,
+			WorkerID: "w1", Concurrency: 64, PingInterval: 500 * time.Millisecond, Dial: network.Dial,
 		})
 		cfg := Config{Concurrency: 64, PingInterval: 500 * time.Millisecond}
 		drain, stopTaking := context.WithCancel(t.Context())
