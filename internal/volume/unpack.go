@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -181,10 +182,13 @@ func (h *headers) Read(into []byte) (int, error) {
 }
 
 func (h *headers) Seek(offset int64, whence int) (int64, error) {
-	if whence != io.SeekCurrent {
+	switch {
+	case whence != io.SeekCurrent || offset < 0:
 		return 0, errors.ErrUnsupported
+	case offset > math.MaxInt64-h.at:
+		return 0, io.ErrUnexpectedEOF
 	}
 	h.at += offset
-	h.ahead = h.ahead[min(int(offset), len(h.ahead)):]
+	h.ahead = h.ahead[min(offset, int64(len(h.ahead))):]
 	return h.at, nil
 }
