@@ -107,7 +107,7 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 	if len(small) == 0 {
 		return nil
 	}
-	file, _, err := openRegular(v.mirror.root, archiveName)
+	file, info, err := openRegular(v.mirror.root, archiveName)
 	if err != nil {
 		for path := range small {
 			v.problem(path, err)
@@ -115,7 +115,7 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 		return nil
 	}
 	defer func() { _ = file.Close() }()
-	u := newUnpacker(v.pulse, file, small)
+	u := newUnpacker(v.pulse, file, info.Size(), small)
 	for m := (member{}); u.next(ctx, &m); {
 		v.pulse.moved(len(m.data))
 		v.looked(m.Size)
