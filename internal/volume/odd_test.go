@@ -187,6 +187,31 @@ func TestVerify_Repair(t *testing.T) {
 	}
 }
 
+// The Python class brings again what was taken out, too.
+func TestVerify_RepairForThePythonClass(t *testing.T) {
+	r := newRig(t)
+	for name, text := range map[string]string{"small": "small", "other": "other", "big": large("b"), "refs/main": "r"} {
+		r.write(name, text)
+	}
+	r.sync()
+	want := contents(t, r.dir())
+	require.NoError(t, os.Truncate(r.mirror(archiveName), 100))
+	require.NoError(t, os.Truncate(r.mirror(bigName, r.dir(), "big"), 100))
+	found, err := r.cache().Verify(t.Context(), true)
+	require.NoError(t, err)
+	require.Equal(t, 4, found.ProblemsTotal)
+	require.Equal(t, []string{bigName + filepath.Join(r.dir(), "big"), archiveName}, found.Removed)
+
+	r.python("sync")
+	found, err = r.cache().Verify(t.Context(), false)
+	require.NoError(t, err)
+	require.Zero(t, found.ProblemsTotal, found)
+	r.fresh()
+	r.hydrate()
+	delete(want, "refs/main") // which the class leaves out
+	require.Equal(t, want, contents(t, r.dir()))
+}
+
 // A manifest that no reader would take is not written.
 func TestManifest_TooLarge(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), manifestName))
