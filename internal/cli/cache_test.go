@@ -187,6 +187,26 @@ func TestCache_Failures(t *testing.T) {
 	}
 }
 
+// A name is shown, never obeyed by the terminal.
+func TestCache_NamesForATerminal(t *testing.T) {
+	tr := newTree(t)
+	name := "\x1b[31mred"
+	tr.write(name, "x")
+	require.Zero(t, tr.cache("sync", tr.dir).code)
+	tr.empty()
+	require.NoError(t, os.MkdirAll(filepath.Join(tr.dir, name), 0o700))
+	i := tr.cache("hydrate", tr.dir)
+	require.Zero(t, i.code)
+	require.Contains(t, tr.says(i), `left out "DIR/\x1b[31mred": DIR/\x1b[31mred is a folder, where a file belongs: remove it`)
+
+	tr.volume = filepath.Join(tr.volume, name)
+	require.NoError(t, os.Mkdir(tr.volume, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(tr.volume, ".cache"), nil, 0o600)) // where a folder belongs
+	i = tr.cache("sync", tr.dir)
+	require.Equal(t, 1, i.code)
+	require.Contains(t, i.stderr.String(), `\x1b[31mred/.cache is a file, where a folder belongs`)
+}
+
 // Ctrl-C ends what waits, here for another worker.
 func TestCache_Interrupted(t *testing.T) {
 	tr := newTree(t)

@@ -118,7 +118,7 @@ func amount(r volume.Report) string {
 func skips(list []volume.Skip, total int) []string {
 	var lines []string
 	for _, skip := range list {
-		lines = append(lines, "left out "+shownPath(skip.Path)+": "+skip.Reason)
+		lines = append(lines, "left out "+shownPath(skip.Path)+": "+visible(skip.Reason))
 	}
 	return more(lines, total)
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/urfave/cli/v2"
 )
@@ -48,7 +50,20 @@ func wanted(f cli.Flag) string {
 }
 
 func printError(w io.Writer, err error) {
-	fmt.Fprintln(w, "runpodctl-worker:", strings.TrimRight(err.Error(), "\n"))
+	fmt.Fprintln(w, "runpodctl-worker:", visible(strings.TrimRight(err.Error(), "\n")))
+}
+
+// visible is a text in which a terminal finds nothing to obey: the name of a file in it may be anybody's.
+func visible(text string) string {
+	var out strings.Builder
+	for _, r := range text {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			out.WriteRune(r)
+		} else {
+			out.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return out.String()
 }
 
 // printJSONError is printError for whoever reads JSON: one flat object, whose code is a word that does not change.

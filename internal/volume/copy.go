@@ -56,8 +56,10 @@ func copyAll(ctx context.Context, p *pulse, to io.Writer, from *os.File) (size i
 	return size, sum, ctx.Err()
 }
 
-// lasting are errors of a file system that the next file will meet too.
-var lasting = []error{unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO, unix.ESTALE, unix.ENOTCONN, unix.EFBIG}
+// lasting are errors of a file system, or for want of something, that the next file will meet too.
+var lasting = []error{
+	unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO, unix.ESTALE, unix.ENOTCONN, unix.EFBIG, unix.EMFILE, unix.ENFILE, unix.ENOMEM,
+}
 
 func lasts(err error) bool {
 	for _, one := range lasting {

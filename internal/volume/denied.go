@@ -10,30 +10,74 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkDropped returns an error if the next manifest would lose a file that is not here only because this process may not put it
-// here, or may not see it: for other workers it is as good as before.
-func (c *Cache) checkDropped(t *tree, known map[string]known) error {
+// checkDropped returns an error if the next manifest would lose a file or link that is not here only because this process may not put
+// it here, or cannot see it: for other workers it is as good as before.
+func (c *Cache) checkDropped(p *pulse, t *tree, m *mirror) error {
+	last := ""
+	for _, name := range c.dropped(t, m) {
+		p.beat()
+		if err := t.hiding(name); err != nil {
+			return wouldLose(name, err)
+		}
+		if folder := filepath.Dir(name); folder != last {
+			if err := accessible(folder); err != nil {
+				return wouldLose(name, err)
+			}
+			last = folder
+		}
+		if err := m.readable(name); errors.Is(err, fs.ErrPermission) {
+			return wouldLose(name, err)
+		}
+	}
+	return nil
+}
+
+// dropped are the files and links of the mirror that are not here, sorted.
+func (c *Cache) dropped(t *tree, m *mirror) []string {
+	if m.manifest == nil {
+		return nil
+	}
 	var gone []string
-	for name := range known {
+	add := func(name string) {
 		_, here := t.found[name]
 		_, _, cached := c.locate(name)
 		if !here && cached && !excluded(name) {
 			gone = append(gone, name)
 		}
 	}
+	for name := range m.manifest.files {
+		add(name)
+	}
+	for _, l := range m.manifest.Links {
+		add(l.Path)
+	}
 	slices.Sort(gone)
-	last := ""
-	for _, name := range gone {
-		folder := filepath.Dir(name)
-		if folder == last {
-			continue
+	return gone
+}
+
+// hides tells whether an error says nothing of what is there: this process may not see it, or cannot just now.
+func hides(err error) bool { return errors.Is(err, fs.ErrPermission) || lasts(err) }
+
+// hiding is why a path, or a folder that it lies in, could not be looked at.
+func (t *tree) hiding(name string) error {
+	for hidden, err := range t.hidden {
+		if within(name, hidden) {
+			return err
 		}
-		if err := accessible(folder); err != nil {
-			return wouldLose(name, err)
-		}
-		last = folder
 	}
 	return nil
+}
+
+// readable returns an error unless this process may read what the mirror has of a large file.
+func (m *mirror) readable(name string) error {
+	if k, ok := m.manifest.files[name]; !ok || k.packed {
+		return nil
+	}
+	file, _, err := openRegular(m.big, bigFile(name))
+	if err == nil {
+		_ = file.Close()
+	}
+	return err
 }
 
 // accessible returns an error unless this process may see and make files in a folder, or make the folder.
@@ -48,12 +92,15 @@ func accessible(folder string) error {
 }
 
 func wouldLose(name string, err error) error {
-	return fmt.Errorf("the mirror would lose %s, which this user may not read or write (%w): run as the user whose files these are, or let it have them", name, err)
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("the mirror would lose %s, which this user may not read or write (%w): run as the user whose files these are, or let it have them", name, cause(err))
+	}
+	return fmt.Errorf("the mirror would lose %s, which cannot be read or written here: %w", name, cause(err))
 }
 
-// leave notes a file that cannot be copied. One that the mirror has must not get lost because this process may not read it.
+// leave notes a file that cannot be copied. One that the mirror has must not get lost because this process may not read it, or cannot just now.
 func (u *upload) leave(name string, err error) error {
-	if _, known := u.plan.known[name]; known && errors.Is(err, fs.ErrPermission) {
+	if _, known := u.plan.known[name]; known && hides(err) {
 		return wouldLose(name, err)
 	}
 	u.tree.skips.add(name, reason(err))

@@ -33,6 +33,14 @@ func TestSync_WhatThisUserMayNotHave(t *testing.T) {
 		{"a large file that may not be read", func(r *rig) {
 			require.NoError(r.t, os.Chmod(r.write("locked/big", large("changed")), 0))
 		}, "the mirror would lose DIR/locked/big, which this user may not read or write", []string{"locked/big", "locked/small", "own"}},
+		{"a large file that may not be read in the mirror", func(r *rig) {
+			require.NoError(r.t, os.Remove(filepath.Join(r.dir(), "locked/big")))
+			require.NoError(r.t, os.Chmod(filepath.Join(r.dir(), "locked"), 0o777))
+			require.NoError(r.t, os.Chmod(r.mirror(bigName, r.dir(), "locked/big"), 0o600))
+		}, "the mirror would lose DIR/locked/big, which this user may not read or write (permission denied)", []string{"locked/big", "locked/small", "own"}},
+		{"a link that may not be made", func(r *rig) {
+			require.NoError(r.t, os.Remove(filepath.Join(r.dir(), "links/own")))
+		}, "the mirror would lose DIR/links/own, which this user may not read or write (permission denied)", []string{"locked/big", "locked/small", "own"}},
 		{"a new file that may not be read", func(r *rig) {
 			require.NoError(r.t, os.Chmod(r.write("new", "n"), 0))
 			r.write("own", "changed")
@@ -47,6 +55,7 @@ func TestSync_WhatThisUserMayNotHave(t *testing.T) {
 			r.write("locked/big", large("b"))
 			r.write("locked/small", "s")
 			r.write("own", "o")
+			r.link("links/own", "../own")
 			r.sync()
 			r.everybodys(r.volume)
 			tt.do(r)
@@ -65,12 +74,30 @@ func TestSync_WhatThisUserMayNotHave(t *testing.T) {
 				require.Contains(t, m.files, filepath.Join(r.dir(), name))
 			}
 			require.Len(t, m.files, len(tt.kept))
+			require.Len(t, m.Links, 1)
 			require.NoError(t, os.Chmod(filepath.Join(r.dir()), 0o755))
 			found, err := r.cache().Verify(t.Context(), false)
 			require.NoError(t, err)
 			require.Zero(t, found.ProblemsTotal, found)
 		})
 	}
+}
+
+// A folder that cannot be looked at, here since this process may open no more of them, is not gone.
+func TestSync_WhatCannotBeSeen(t *testing.T) {
+	r := newRig(t)
+	r.write(strings.Repeat("deep/", 200)+"file", "f")
+	r.sync()
+	r.write("new", "n")
+	cmd, out := startChild(t, childJob{Volume: r.volume, Dirs: []string{r.dir()}, Once: true, Open: 100})
+	require.True(t, out.Scan())
+	require.Equal(t, "begin", out.Text())
+	require.True(t, out.Scan())
+	require.NoError(t, cmd.Wait())
+	require.Contains(t, out.Text(), "too many open files")
+	m, err := r.readManifest()
+	require.NoError(t, err)
+	require.Contains(t, m.files, filepath.Join(r.dir(), strings.Repeat("deep/", 200), "file"))
 }
 
 // everybodys lets everybody write to a folder and what is in it.

@@ -70,7 +70,7 @@ func FuzzArchive(f *testing.F) {
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		wanted := map[string]entry{"/d/x": r.entry("/d/x", "x"), "/d/y": summed}
 		left := maps.Clone(wanted)
-		u := newUnpacker(&pulse{}, bytes.NewReader(archive), wanted)
+		u := newUnpacker(&pulse{}, bytes.NewReader(archive), int64(len(archive)), wanted)
 		for m := (member{}); u.next(t.Context(), &m); {
 			require.Contains(t, left, m.Path)
 			require.Len(t, m.data, int(left[m.Path].Size))
@@ -85,6 +85,7 @@ func FuzzArchive(f *testing.F) {
 			delete(left, path)
 		})
 		require.Empty(t, left)
+		require.False(t, u.failed(), "memory can always be read: %v", u.end)
 	})
 }
 

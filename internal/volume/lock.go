@@ -74,7 +74,7 @@ func takeLock(ctx context.Context, p *pulse, root *os.Root, limits limits) (*loc
 			continue
 		case err != nil:
 			return nil, fmt.Errorf("the lock of the mirror, %s: %w", filepath.Join(root.Name(), lockName), err)
-		case o.dead(self) || age > limits.stale:
+		case o.dead(self) || age.Abs() > limits.stale: // a time to come is of a clock that was wrong
 			if err := breakLock(root, o); err != nil {
 				return nil, err
 			}

@@ -41,6 +41,8 @@ func TestLock(t *testing.T) {
 		{"renewed a moment ago", elsewhere, 0, true},
 		{"not renewed for long", elsewhere, lockStale + time.Second, false},
 		{"nearly too long", elsewhere, lockStale - time.Minute, true},
+		{"by a clock that is ahead", elsewhere, -time.Minute, true},
+		{"by a clock that was wrong", elsewhere, -time.Hour, false},
 		{"of a process of this machine that has ended", ended, 0, false},
 		{"of a process of this machine", alive, 0, true},
 		{"of nobody", owner{}, 0, true},

@@ -20,6 +20,7 @@ type childJob struct {
 	Volume string
 	Dirs   []string
 	Limit  uint64 // of the size of its files
+	Open   uint64 // how many it may have open
 	Once   bool
 	Nobody bool // who has no rights but those that all have, if whoever runs the tests may become that
 }
@@ -50,6 +51,7 @@ func child(text string) {
 		panic(err)
 	}
 	limitFiles(job.Limit)
+	limitOpen(job.Open)
 	if job.Nobody && os.Geteuid() == 0 {
 		for _, err := range []error{unix.Setgroups(nil), unix.Setgid(nobody), unix.Setuid(nobody)} {
 			if err != nil {

@@ -1,8 +1,12 @@
 package volume
 
 import (
+	"archive/tar"
+	"bytes"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -120,6 +124,37 @@ func TestSync_FolderInPlaceOfALargeFile(t *testing.T) {
 	require.Equal(t, []Skip{{path, errInTheWay.Error()}}, report.Skipped)
 }
 
+// An archive that no reader gets through is rot, wherever its headers lead.
+func TestVerify_RepairsAnyArchive(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		header tar.Header
+	}{
+		{"a member of the largest size", tar.Header{Name: "x", Size: math.MaxInt64}},
+		{"one that ends just before it", tar.Header{Name: "x", Size: math.MaxInt64 - 1000}},
+		{"one that ends behind the archive", tar.Header{Name: "x", Size: 1 << 40}},
+		{"a name that is too long to be read", tar.Header{Name: strings.Repeat("x", 2<<20)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRig(t)
+			r.write("small", "s")
+			r.sync()
+			var b bytes.Buffer
+			tt.header.Typeflag, tt.header.Format = tar.TypeReg, tar.FormatGNU
+			require.NoError(t, tar.NewWriter(&b).WriteHeader(&tt.header))
+			require.NoError(t, os.WriteFile(r.mirror(archiveName), b.Bytes(), 0o644))
+			found, err := r.cache().Verify(t.Context(), true)
+			require.NoError(t, err)
+			require.Equal(t, 1, found.ProblemsTotal)
+			require.Equal(t, []string{archiveName}, found.Removed)
+			r.sync()
+			found, err = r.cache().Verify(t.Context(), false)
+			require.NoError(t, err)
+			require.Zero(t, found.ProblemsTotal, found)
+		})
+	}
+}
+
 // Rot goes when it is told to, and the next sync of somebody who has the right bytes brings them again.
 func TestVerify_Repair(t *testing.T) {
 	r := newRig(t)
@@ -150,6 +185,31 @@ func TestVerify_Repair(t *testing.T) {
 	for name, text := range files {
 		require.Equal(t, text, read(t, filepath.Join(r.dir(), name)))
 	}
+}
+
+// The Python class brings again what was taken out, too.
+func TestVerify_RepairForThePythonClass(t *testing.T) {
+	r := newRig(t)
+	for name, text := range map[string]string{"small": "small", "other": "other", "big": large("b"), "refs/main": "r"} {
+		r.write(name, text)
+	}
+	r.sync()
+	want := contents(t, r.dir())
+	require.NoError(t, os.Truncate(r.mirror(archiveName), 100))
+	require.NoError(t, os.Truncate(r.mirror(bigName, r.dir(), "big"), 100))
+	found, err := r.cache().Verify(t.Context(), true)
+	require.NoError(t, err)
+	require.Equal(t, 4, found.ProblemsTotal)
+	require.Equal(t, []string{bigName + filepath.Join(r.dir(), "big"), archiveName}, found.Removed)
+
+	r.python("sync")
+	found, err = r.cache().Verify(t.Context(), false)
+	require.NoError(t, err)
+	require.Zero(t, found.ProblemsTotal, found)
+	r.fresh()
+	r.hydrate()
+	delete(want, "refs/main") // which the class leaves out
+	require.Equal(t, want, contents(t, r.dir()))
 }
 
 // A manifest that no reader would take is not written.

@@ -31,6 +31,14 @@ func (m *manifest) index() {
 	add(m.Refs, func(e entry) bool { return packed(e.Size) })
 }
 
+// unpacked is the manifest of a mirror that has lost its archive.
+func (m *manifest) unpacked() *manifest {
+	big := func(entries []entry) []entry {
+		return slices.DeleteFunc(append([]entry{}, entries...), func(e entry) bool { return m.files[e.Path].packed })
+	}
+	return &manifest{Version: version, Threshold: threshold, Small: []entry{}, Big: big(m.Big), Refs: big(m.Refs), Links: m.Links}
+}
+
 // syncPlan is what a sync has to do.
 type syncPlan struct {
 	repack bool // whenever one small file has changed

@@ -12,7 +12,7 @@ func (d *download) small(ctx context.Context, wanted map[string]entry) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	file, _, err := openRegular(d.mirror.root, archiveName)
+	file, info, err := openRegular(d.mirror.root, archiveName)
 	if err != nil {
 		for path := range wanted {
 			d.left.add(path, "the archive: "+reason(err))
@@ -23,7 +23,7 @@ func (d *download) small(ctx context.Context, wanted map[string]entry) error {
 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	u := newUnpacker(d.pulse, file, wanted)
+	u := newUnpacker(d.pulse, file, info.Size(), wanted)
 	var writers sync.WaitGroup
 	for range runtime.NumCPU() { // the disk is a local one: nobody waits for it for long
 		writers.Go(func() {

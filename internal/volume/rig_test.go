@@ -244,6 +244,16 @@ func limitFiles(size uint64) {
 	}
 }
 
+// limitOpen makes a process have too many files open.
+func limitOpen(files uint64) {
+	if files == 0 {
+		return
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: files, Max: files}); err != nil {
+		panic(err)
+	}
+}
+
 // refresh gives the files of a directory another content of the same length.
 func refresh(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"unicode/utf8"
@@ -18,6 +19,8 @@ type tree struct {
 	temps []file           // left behind by a process that was killed
 	found map[string]stamp // of files and links
 	skips skips
+
+	hidden map[string]error // files and folders that could not be looked at
 }
 
 // file is a regular file in one of the directories.
@@ -81,12 +84,13 @@ func (c *Cache) scan(ctx context.Context, p *pulse) (*tree, error) {
 		return nil, err
 	}
 	defer dirs.close()
-	t := &tree{}
+	t := &tree{hidden: map[string]error{}}
 	var parts []*part
 	for i, root := range dirs {
 		if root != nil {
-			w := &walk{ctx: ctx, pulse: p, skips: &t.skips, dir: i, top: c.dirs[i]}
+			w := &walk{ctx: ctx, pulse: p, skips: &t.skips, dir: i, top: c.dirs[i], hidden: map[string]error{}}
 			parts = append(parts, w.all(root)...)
+			maps.Copy(t.hidden, w.hidden)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -140,6 +144,9 @@ func reason(err error) string { return cause(err).Error() }
 
 func cause(err error) error {
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		return of.Err
+	}
+	if of, ok := errors.AsType[*os.LinkError](err); ok {
 		return of.Err
 	}
 	return err

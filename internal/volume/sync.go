@@ -48,7 +48,7 @@ func (c *Cache) syncLocked(ctx context.Context, p *pulse, t *tree, m *mirror, r 
 	if err != nil {
 		return err
 	}
-	if err := c.checkDropped(t, plan.known); err != nil {
+	if err := c.checkDropped(p, t, m); err != nil {
 		return err
 	}
 	if err := m.sweep(ctx, p, c.limits.temps); err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -38,7 +40,9 @@ var (
 	errAbsent  = errors.New("the archive does not have it")
 )
 
-func newUnpacker(p *pulse, from io.ReaderAt, wanted map[string]entry) *unpacker {
+// newUnpacker reads an archive of a size, beyond which no header leads.
+func newUnpacker(p *pulse, file io.ReaderAt, size int64, wanted map[string]entry) *unpacker {
+	from := io.NewSectionReader(file, 0, size)
 	h := &headers{from: from}
 	return &unpacker{pulse: p, from: from, headers: h, archive: tar.NewReader(h), wanted: wanted, why: map[string]error{}, bad: map[string]error{}}
 }
@@ -123,11 +127,17 @@ func unreachable(end error) error { return fmt.Errorf("the archive cannot be rea
 // failed tells whether the archive could not be read, which says nothing of what is in it.
 func (u *unpacker) failed() bool {
 	for _, why := range u.bad {
-		if lasts(why) {
+		if unread(why) {
 			return true
 		}
 	}
-	return u.end != nil && !errors.Is(u.end, io.EOF) && !errors.Is(u.end, io.ErrUnexpectedEOF) && !errors.Is(u.end, tar.ErrHeader)
+	return unread(u.end)
+}
+
+// unread tells whether an error is one of the file system, not of what stands in the archive.
+func unread(err error) bool {
+	_, ok := errors.AsType[*fs.PathError](err)
+	return ok
 }
 
 // plain tells whether a member is a regular file that has all of its bytes in the archive. One with holes could claim any size.
@@ -181,10 +191,13 @@ func (h *headers) Read(into []byte) (int, error) {
 }
 
 func (h *headers) Seek(offset int64, whence int) (int64, error) {
-	if whence != io.SeekCurrent {
+	switch {
+	case whence != io.SeekCurrent || offset < 0:
 		return 0, errors.ErrUnsupported
+	case offset > math.MaxInt64-h.at:
+		return 0, io.ErrUnexpectedEOF
 	}
 	h.at += offset
-	h.ahead = h.ahead[min(int(offset), len(h.ahead)):]
+	h.ahead = h.ahead[min(offset, int64(len(h.ahead))):]
 	return h.at, nil
 }

@@ -107,7 +107,7 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 	if len(small) == 0 {
 		return nil
 	}
-	file, _, err := openRegular(v.mirror.root, archiveName)
+	file, info, err := openRegular(v.mirror.root, archiveName)
 	if err != nil {
 		for path := range small {
 			v.problem(path, err)
@@ -115,7 +115,7 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 		return nil
 	}
 	defer func() { _ = file.Close() }()
-	u := newUnpacker(v.pulse, file, small)
+	u := newUnpacker(v.pulse, file, info.Size(), small)
 	for m := (member{}); u.next(ctx, &m); {
 		v.pulse.moved(len(m.data))
 		v.looked(m.Size)
@@ -131,9 +131,15 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 	return nil
 }
 
-// repair removes what was found to be wrong.
+// repair removes what was found to be wrong. With the archive go the entries of what lay in it: the Python class does not look whether
+// there is one.
 func (v *verifier) repair() error {
 	slices.Sort(v.wrong)
+	if slices.Contains(v.wrong, archiveName) {
+		if err := writeManifest(v.mirror.root, v.mirror.manifest.unpacked()); err != nil {
+			return fmt.Errorf("write the manifest: %w", err)
+		}
+	}
 	for _, name := range v.wrong {
 		if err := v.mirror.root.Remove(name); err != nil {
 			return fmt.Errorf("remove from the mirror: %w", err)

@@ -25,8 +25,9 @@ type walk struct {
 	helpers chan struct{} // has a place for each goroutine that may be started yet
 	running sync.WaitGroup
 
-	mu    sync.Mutex
-	parts []*part
+	mu     sync.Mutex
+	parts  []*part
+	hidden map[string]error
 }
 
 // part is what lies in one folder, but for the folders in it.
@@ -52,13 +53,13 @@ func (w *walk) folder(root *os.Root, rel string) {
 	w.pulse.beat()
 	self, err := root.Open(".")
 	if err != nil {
-		w.skip(rel, err)
+		w.hide(rel, err)
 		return
 	}
 	defer func() { _ = self.Close() }()
 	names, err := self.Readdirnames(-1)
 	if err != nil {
-		w.skip(rel, err)
+		w.hide(rel, err)
 	}
 	slices.Sort(names)
 	into := &part{rel: rel}
@@ -75,10 +76,13 @@ func (w *walk) folder(root *os.Root, rel string) {
 
 func (w *walk) item(into *part, root *os.Root, fd int, name string) {
 	var st unix.Stat_t
-	if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return // it was there a moment ago
-	}
 	rel := path.Join(into.rel, name)
+	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if !errors.Is(err, unix.ENOENT) { // it was there a moment ago
+			w.hide(rel, err)
+		}
+		return
+	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
 		w.enter(root, name, rel)
@@ -95,7 +99,7 @@ func (w *walk) item(into *part, root *os.Root, fd int, name string) {
 func (w *walk) enter(root *os.Root, name, rel string) {
 	inner, err := root.OpenRoot(name)
 	if err != nil {
-		w.skip(rel, err)
+		w.hide(rel, err)
 		return
 	}
 	look := func() {
@@ -133,7 +137,7 @@ func (w *walk) link(into *part, root *os.Root, name, rel string, s stamp) {
 	}
 	var err error
 	if l.Target, err = root.Readlink(name); err != nil {
-		w.skip(rel, err)
+		w.hide(rel, err)
 		return
 	}
 	if err := cmp.Or(unreadable(l.Path), unreadable(l.Target)); err != nil {
@@ -144,3 +148,13 @@ func (w *walk) link(into *part, root *os.Root, name, rel string, s stamp) {
 }
 
 func (w *walk) skip(rel string, err error) { w.skips.add(path.Join(w.top, rel), reason(err)) }
+
+// hide notes what could not be looked at. What lies there is not gone.
+func (w *walk) hide(rel string, err error) {
+	w.skip(rel, err)
+	if hides(err) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.hidden[path.Join(w.top, rel)] = err
+	}
+}
