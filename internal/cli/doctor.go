@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu"
@@ -156,15 +155,6 @@ func (r *remembered) Write(b []byte) (int, error) {
 		r.err = fmt.Errorf("write the report: %w", err)
 	}
 	return n, r.err
-}
-
-// width is that of a terminal, 0 of anything else.
-func width(out *os.File) int {
-	columns, _, err := term.GetSize(int(out.Fd()))
-	if err != nil {
-		return 0
-	}
-	return columns
 }
 
 // rounds runs all checks once, or with --watch until it is interrupted; each report goes to show.
