@@ -62,10 +62,8 @@ func doctorFlags() []flagGroup {
 // examination reads the flags.
 func (s *session) examination(ctx context.Context, c *cli.Context) (*examination, error) {
 	x := &examination{watch: c.Duration(flagWatch), strict: c.Bool(flagStrict), color: s.lively(c, s.Stdout)}
-	for _, name := range []string{flagWatch, flagTimeout, flagReady} {
-		if c.Duration(name) < 0 {
-			return nil, usagef("--%s %s: want no negative time", name, c.Duration(name))
-		}
+	if err := refuseNegative(c, flagWatch, flagTimeout, flagReady); err != nil {
+		return nil, err
 	}
 	x.runner = checks.NewRunner(checks.Options{
 		Cap: c.Duration(flagTimeout), SideBySide: sideBySide, Clean: s.secrets.String,

@@ -150,6 +150,16 @@ func (s *session) inEnvironment(command, flag string) bool {
 	})
 }
 
+// refuseNegative is about flags that are times.
+func refuseNegative(c *cli.Context, names ...string) error {
+	for _, name := range names {
+		if d := c.Duration(name); d < 0 {
+			return usagef("--%s %s: want no negative time", name, d)
+		}
+	}
+	return nil
+}
+
 // bare takes the operation off a file error: "no such file or directory", with the path kept by the caller's text.
 func bare(err error) error {
 	if pathErr, ok := errors.AsType[*os.PathError](err); ok {

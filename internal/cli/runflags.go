@@ -76,9 +76,10 @@ func (s *session) readRunFlags(c *cli.Context, initTimeout time.Duration) (worke
 	if o.cache, err = s.readCacheFlags(c); err != nil {
 		return o, err
 	}
-	if o.jobTimeout = c.Duration(flagJobTimeout); o.jobTimeout < 0 {
-		return o, usagef("--%s %s: want no negative time", flagJobTimeout, o.jobTimeout)
+	if err := refuseNegative(c, flagJobTimeout); err != nil {
+		return o, err
 	}
+	o.jobTimeout = c.Duration(flagJobTimeout)
 	if o.maxCrashes = c.Int(flagMaxCrashes); o.maxCrashes < 1 {
 		return o, usagef("--%s %d: want 1 or more", flagMaxCrashes, o.maxCrashes)
 	}

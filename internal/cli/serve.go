@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 
@@ -176,13 +177,10 @@ func (s *session) serveEndpoints(o serveOptions, log *slog.Logger) error {
 	defer local.close()
 
 	if o.printEnv {
-		id := o.workerID
-		if id == "" {
-			id = randomID()
-		}
-		urls := workerURLs(local.base, o.endpoints[0])
+		endpoint := o.endpoints[0]
+		env := platformEnv(workerURLs(local.base, endpoint), endpoint, cmp.Or(o.workerID, randomID()), o.emulator.WorkerKey)
 		// An official worker checks the internet at start-up; at home there may be none.
-		printEnv(s.Stdout, append(platformEnv(urls, o.endpoints[0], id, o.emulator.WorkerKey), config.SkipSystem+"=true", config.SkipGPU+"=true"))
+		printEnv(s.Stdout, append(env, config.SkipSystem+"=true", config.SkipGPU+"=true"))
 	}
 	handler := "a worker of your own"
 	if !o.noWorker {

@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 
@@ -40,20 +42,14 @@ func (s *session) serveWorkers(o serveOptions, base string, life lifecycle, log 
 
 // localWorker is a worker of the local Runpod, whose environment is the one that the platform would give it.
 func (s *session) localWorker(o serveOptions, base, endpoint string, log *slog.Logger) *workerHost {
-	id := o.workerID
-	if id == "" {
-		id = randomID()
-	}
-	urls := workerURLs(base, endpoint)
-	lookup := config.Overlay(s.Lookup, platformEnv(urls, endpoint, id, o.emulator.WorkerKey))
-	platform, err := config.WorkerFrom(lookup)
+	env := platformEnv(workerURLs(base, endpoint), endpoint, cmp.Or(o.workerID, randomID()), o.emulator.WorkerKey)
+	platform, err := config.WorkerFrom(config.Overlay(s.Lookup, env))
 	if err != nil { // the flags were read with the same environment
 		panic(err)
 	}
-	env := append(s.Environ(), platformEnv(urls, endpoint, id, o.emulator.WorkerKey)...)
 	return &workerHost{
 		options: o.worker, platform: platform,
-		env:    append(env, config.LogFormat+"=text"),
+		env:    slices.Concat(s.Environ(), env, []string{config.LogFormat + "=text"}),
 		stdout: s.Stdout, stderr: s.Stderr, log: log, secrets: s.secrets, logs: o.logs,
 		ready: func(ready protocol.Ready) {
 			if len(ready.Checks) > 0 {

@@ -35,7 +35,6 @@ const (
 
 const (
 	defaultLinger     = 500 * time.Millisecond
-	maxConcurrency    = 1024
 	maxErrorLogs      = 1000
 	handlerStopPeriod = 10 * time.Second // from TERM to KILL for a program that is told to end
 )
@@ -121,17 +120,15 @@ func (s *session) readWorkerFlags(c *cli.Context, initTimeout time.Duration) (wo
 	if o.errorLogs < 0 || o.errorLogs > maxErrorLogs {
 		return o, usagef("--%s %d: want 0 to %d", flagErrorLogs, o.errorLogs, maxErrorLogs)
 	}
-	for name, n := range map[string]int{flagConcurrency: o.concurrency, flagSyncThreads: o.syncThreads} {
-		if n < 1 || n > maxConcurrency {
-			return o, usagef("--%s %d: want 1 to %d", name, n, maxConcurrency)
+	for _, name := range []string{flagConcurrency, flagSyncThreads} {
+		if n := c.Int(name); n < 1 || n > worker.MaxConcurrency {
+			return o, usagef("--%s %d: want 1 to %d", name, n, worker.MaxConcurrency)
 		}
 	}
-	for name, d := range map[string]time.Duration{flagReady: o.readyTimeout, flagLinger: o.linger, flagGrace: o.grace} {
-		if d < 0 {
-			return o, usagef("--%s %s: want no negative time", name, d)
-		}
+	err := refuseNegative(c, flagReady, flagLinger, flagGrace)
+	if err != nil {
+		return o, err
 	}
-	var err error
 	if o.maxResult, err = readSize(c, flagMaxResult); err != nil {
 		return o, err
 	}
