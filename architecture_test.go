@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -82,6 +83,16 @@ func TestArchitecture_RoomsKeepToTheirDoors(t *testing.T) {
 			if within(path, stdlibOnly) && strings.Contains(imp, ".") {
 				require.True(t, strings.HasPrefix(imp, "golang.org/x/sys/"), "%s must not import %s", path, imp)
 			}
+		}
+	}
+}
+
+func TestArchitecture_EveryRoomIsOnTheMap(t *testing.T) {
+	page, err := os.ReadFile("docs/architecture.md")
+	require.NoError(t, err)
+	for room := range rooms {
+		if strings.HasPrefix(room, "internal/") {
+			require.Contains(t, string(page), "\n"+room, "docs/architecture.md lacks a room")
 		}
 	}
 }
