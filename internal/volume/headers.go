@@ -3,6 +3,7 @@ package volume
 import (
 	"errors"
 	"io"
+	"math"
 )
 
 // headers is an archive for a tar.Reader that looks at the headers only, and skips what lies between them.
@@ -30,12 +31,13 @@ func (h *headers) Read(into []byte) (int, error) {
 }
 
 func (h *headers) Seek(offset int64, whence int) (int64, error) {
-	if whence != io.SeekCurrent {
+	switch {
+	case whence != io.SeekCurrent || offset < 0:
 		return 0, errors.ErrUnsupported
-	}
-	if h.at += offset; h.at < 0 { // a header has led further than there are numbers
+	case offset > math.MaxInt64-h.at:
 		return 0, io.ErrUnexpectedEOF
 	}
-	h.ahead = h.ahead[min(int(offset), len(h.ahead)):]
+	h.at += offset
+	h.ahead = h.ahead[min(offset, int64(len(h.ahead))):]
 	return h.at, nil
 }
