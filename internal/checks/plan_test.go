@@ -30,11 +30,11 @@ func TestSuite_Add(t *testing.T) {
 			err := suite.Add(check("beside", checks.Pass), tt.c)
 			if tt.err == "" {
 				require.NoError(t, err)
-				require.Len(t, suite.Checks(), 3)
+				require.Len(t, suite.Plan(), 3)
 				return
 			}
 			require.ErrorContains(t, err, tt.err)
-			require.Len(t, suite.Checks(), 1, "all of them or none")
+			require.Len(t, suite.Plan(), 1, "all of them or none")
 		})
 	}
 }

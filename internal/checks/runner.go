@@ -10,17 +10,15 @@ import (
 )
 
 const (
-	// DefaultLimit is how long a check may take that says nothing itself.
-	DefaultLimit = 30 * time.Second
+	// defaultLimit is how long a check may take that says nothing itself.
+	defaultLimit = 30 * time.Second
 	// unwindTime is how long a check that was told to end may take to return before it is left behind.
 	unwindTime = 500 * time.Millisecond
 )
 
 // Options say how a Runner runs.
 type Options struct {
-	Limit       time.Duration // of a check that has none of its own; 0: DefaultLimit
 	Cap         time.Duration // not 0: no check may take longer, whatever it says itself
-	Total       time.Duration // not 0: of a whole run
 	SideBySide  int           // how many checks may run at once; below 2: one after another
 	StopAtFatal bool          // what follows a fatal result is not run
 
@@ -38,9 +36,6 @@ type Runner struct {
 
 // NewRunner makes a runner.
 func NewRunner(o Options) *Runner {
-	if o.Limit <= 0 {
-		o.Limit = DefaultLimit
-	}
 	if o.SideBySide < 1 {
 		o.SideBySide = 1
 	}
@@ -53,13 +48,6 @@ func (r *Runner) Run(ctx context.Context, steps []Step, emit func(Event)) Report
 	if emit == nil {
 		emit = func(Event) {}
 	}
-	caller := ctx
-	if r.options.Total > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Total,
-			overdueError{fmt.Sprintf("all checks together may take %s", r.options.Total)})
-		defer cancel()
-	}
 	began := time.Now()
 	run := &run{runner: r, emit: emit, rows: map[string]Row{}}
 	for len(steps) > 0 {
@@ -71,7 +59,7 @@ func (r *Runner) Run(ctx context.Context, steps []Step, emit func(Event)) Report
 		run.phase(ctx, steps[:n])
 		steps = steps[n:]
 	}
-	report := Report{Began: began, Took: time.Since(began), Interrupted: caller.Err() != nil}
+	report := Report{Began: began, Took: time.Since(began), Interrupted: ctx.Err() != nil}
 	for _, key := range run.order {
 		report.Rows = append(report.Rows, run.rows[key])
 	}

@@ -52,8 +52,8 @@ func TestRunner_WhateverACheckDoes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := checks.Check{ID: "it", Phase: checks.Early, Run: tt.run}
-				report := checks.NewRunner(checks.Options{Limit: 7 * time.Second}).Run(t.Context(), plan(c, check("next", checks.Pass)), nil)
+				c := checks.Check{ID: "it", Phase: checks.Early, Limit: 7 * time.Second, Run: tt.run}
+				report := checks.NewRunner(checks.Options{}).Run(t.Context(), plan(c, check("next", checks.Pass)), nil)
 				require.Equal(t, []string{tt.want, "early/next pass: pass"}, rows(report))
 				require.Equal(t, tt.kind, report.Rows[0].Result.Kind)
 				if report.Rows[0].Result.Status == checks.Error {
@@ -72,12 +72,10 @@ func TestRunner_Limits(t *testing.T) {
 		limit   time.Duration // of the check
 		want    time.Duration
 	}{
-		{"nobody says anything", checks.Options{}, 0, checks.DefaultLimit},
-		{"the runner's", checks.Options{Limit: time.Second}, 0, time.Second},
-		{"the check's own", checks.Options{Limit: time.Second}, time.Minute, time.Minute},
-		{"the cap is shorter", checks.Options{Limit: time.Minute, Cap: 2 * time.Second}, time.Minute, 2 * time.Second},
-		{"the cap is longer", checks.Options{Limit: time.Second, Cap: time.Hour}, 0, time.Second},
-		{"all together", checks.Options{Total: 3 * time.Second}, time.Minute, 3 * time.Second},
+		{"nobody says anything", checks.Options{}, 0, 30 * time.Second},
+		{"the check's own", checks.Options{}, time.Minute, time.Minute},
+		{"the cap is shorter", checks.Options{Cap: 2 * time.Second}, time.Minute, 2 * time.Second},
+		{"the cap is longer", checks.Options{Cap: time.Hour}, time.Second, time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,22 +90,6 @@ func TestRunner_Limits(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestRunner_TimeForAllTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := with(check("slow", checks.Pass), func(c *checks.Check) {
-			c.Run = func(context.Context) checks.Result { time.Sleep(time.Minute); return checks.Result{} }
-		})
-		report := checks.NewRunner(checks.Options{Total: 5 * time.Second}).
-			Run(t.Context(), plan(check("quick", checks.Pass), slow, check("late", checks.Pass)), nil)
-		require.Equal(t, []string{
-			"early/quick pass: pass",
-			"early/slow fail: all checks together may take 5s",
-			"early/late skip: not run: all checks together may take 5s",
-		}, rows(report))
-		time.Sleep(time.Minute) // slow comes back
-	})
 }
 
 func TestRunner_Interrupted(t *testing.T) {
@@ -162,7 +144,7 @@ func TestRunner_LeavesBehindWhatHangs(t *testing.T) {
 		var started atomic.Int32
 		release := make(chan struct{})
 		hangs := with(check("disk", checks.Pass), func(c *checks.Check) {
-			c.Recheck, c.Lane = true, "dead"
+			c.Recheck, c.Lane, c.Limit = true, "dead", time.Second
 			c.Run = func(context.Context) checks.Result {
 				started.Add(1)
 				<-release
@@ -171,7 +153,7 @@ func TestRunner_LeavesBehindWhatHangs(t *testing.T) {
 		})
 		beside := with(check("beside", checks.Pass), func(c *checks.Check) { c.Lane = "dead" })
 		steps := plan(hangs, beside, check("other", checks.Pass))
-		runner := checks.NewRunner(checks.Options{Limit: time.Second})
+		runner := checks.NewRunner(checks.Options{})
 
 		hanging := []string{
 			"early/disk fail: no answer within 1s",

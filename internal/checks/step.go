@@ -41,9 +41,6 @@ func (s *Suite) Add(list ...Check) error {
 	return nil
 }
 
-// Checks are the checks in their order.
-func (s *Suite) Checks() []Check { return append([]Check(nil), s.checks...) }
-
 // Plan lists the steps of the phases asked for: each check in its phase, rechecks first at start. No phase means both.
 func (s *Suite) Plan(phases ...Phase) []Step {
 	if len(phases) == 0 {

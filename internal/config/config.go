@@ -27,8 +27,6 @@ type Worker struct {
 	URLs         protocol.Templates
 	PingInterval time.Duration
 	InitTimeout  time.Duration // how long the handler may load; 0 = no limit
-	Handler      string        // what to run where no flag says so
-	LogLevel     string
 }
 
 const (
@@ -39,13 +37,9 @@ const (
 // WorkerFrom reads the platform's environment. A variable that is set but makes no sense is an
 // error that names it.
 func WorkerFrom(lookup Lookup) (Worker, error) {
-	get := func(names ...string) string {
-		for _, name := range names {
-			if v, ok := lookup(name); ok && v != "" {
-				return v
-			}
-		}
-		return ""
+	get := func(name string) string {
+		v, _ := lookup(name)
+		return v
 	}
 	w := Worker{
 		ID:         get(PodID),
@@ -59,8 +53,6 @@ func WorkerFrom(lookup Lookup) (Worker, error) {
 		},
 		PingInterval: defaultPingInterval,
 		InitTimeout:  defaultInitTimeout,
-		Handler:      get(Handler),
-		LogLevel:     get(LogLevel, DebugLevel),
 	}
 	if w.ID == "" {
 		w.ID = uuid.NewString()

@@ -37,7 +37,6 @@ func TestWorkerFrom(t *testing.T) {
 			}),
 		},
 		{name: "no limit for loading", env: map[string]string{InitTimeout: "0"}, want: with(func(w *Worker) { w.InitTimeout = 0 })},
-		{name: "the newer level wins", env: map[string]string{LogLevel: "WARN", DebugLevel: "INFO"}, want: with(func(w *Worker) { w.LogLevel = "WARN" })},
 		{name: "an interval in words", env: map[string]string{PingInterval: "10s"}, wantErr: `RUNPOD_PING_INTERVAL="10s" is not a number of milliseconds`},
 		{name: "no URL", env: map[string]string{GetJob: "garbage"}, wantErr: "RUNPOD_WEBHOOK_GET_JOB: is no URL: want http:// or https:// and a host"},
 		{name: "a URL of another kind", env: map[string]string{PostOutput: "ftp://x/$ID"}, wantErr: "RUNPOD_WEBHOOK_POST_OUTPUT: is no URL: want http:// or https:// and a host"},

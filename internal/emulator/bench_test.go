@@ -9,15 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/test/inprocess"
 )
 
 // What the emulator itself costs per call, without a network.
 func BenchmarkCalls(b *testing.B) {
 	e, err := emulator.New(emulator.Options{Log: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
+	transport := inprocess.Transport{Handler: e.Handler()}
 	send := func(method, path, body string) *http.Response {
 		req, _ := http.NewRequest(method, "http://local/v2/local"+path, strings.NewReader(body))
-		res, err := e.Transport().RoundTrip(req)
+		res, err := transport.RoundTrip(req)
 		if err != nil || res.StatusCode != http.StatusOK {
 			b.Fatal(res, err)
 		}

@@ -89,12 +89,12 @@ func New(o Options) (*Emulator, error) {
 		e.endpoints[id] = ep
 	}
 	e.standard = e.endpoints[e.opts.Endpoints[0]]
-	e.handler = tidy(e.faults.Wrap(e.routes()))
+	e.handler = newGuard(&e.opts, tidy(e.faults.Wrap(e.routes())))
 	return e, nil
 }
 
 // Handler serves both APIs, under /v2/{endpoint} and, for the first endpoint, at the root.
-func (e *Emulator) Handler() http.Handler { return newGuard(&e.opts, e.handler) }
+func (e *Emulator) Handler() http.Handler { return e.handler }
 
 // Run enforces the time limits until ctx ends or the Emulator is closed.
 func (e *Emulator) Run(ctx context.Context) {
@@ -115,8 +115,7 @@ func (e *Emulator) Run(ctx context.Context) {
 }
 
 // Close ends Run and all held calls: each is answered with what there is. Webhooks that are on their way have a
-// moment left. Call it before shutting down
-// the HTTP server, which would otherwise wait for them.
+// moment left. Call it before shutting down the HTTP server, which would otherwise wait for them.
 func (e *Emulator) Close() error {
 	var err error
 	e.close.Do(func() {

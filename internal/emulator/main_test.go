@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/test/inprocess"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,7 +39,7 @@ func newRig(t *testing.T, o emulator.Options) *rig {
 		<-done
 		require.NoError(t, e.Close())
 	})
-	return &rig{t: t, Emulator: e, http: &http.Client{Transport: e.Transport()}, key: o.APIKey}
+	return &rig{t: t, Emulator: e, http: &http.Client{Transport: inprocess.Transport{Handler: e.Handler()}}, key: o.APIKey}
 }
 
 // call returns status and body of an answer.

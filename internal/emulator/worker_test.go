@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"runpodctl-worker/internal/emulator"
+	"runpodctl-worker/test/inprocess"
 )
 
 func TestBatchTake(t *testing.T) {
@@ -190,7 +191,7 @@ func TestCloseEndsHeldCalls(t *testing.T) {
 		e, err := emulator.New(emulator.Options{})
 		require.NoError(t, err)
 		r := newRig(t, emulator.Options{})
-		r.http.Transport = e.Transport()
+		r.http.Transport = inprocess.Transport{Handler: e.Handler()}
 		start, codes := time.Now(), make(chan int, 3)
 		for _, call := range [][2]string{{"GET", "/job-take/w?"}, {"GET", "/job-stop/w?"}, {"GET", "/job-stop/v?"}} {
 			go func() { code, _ := r.call(call[0], call[1], ""); codes <- code }()

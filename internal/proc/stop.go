@@ -52,6 +52,14 @@ func (p *Process) Stop(ctx context.Context) error {
 	return fmt.Errorf("process group %d, or who left it, is still there after a KILL", p.Pid())
 }
 
+// Kill is Stop without time to tidy up. The error tells that it is still there: a process that hangs inside a driver can
+// be beyond any signal. It is then left to the kernel.
+func (p *Process) Kill() error {
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	return p.Stop(now)
+}
+
 // Finish waits until the program has ended by itself, and ends it when ctx does, without time to tidy up; the error
 // is the cause of that then. Nothing that the program left behind goes on.
 func (p *Process) Finish(ctx context.Context) error {
@@ -61,9 +69,7 @@ func (p *Process) Finish(ctx context.Context) error {
 	case <-ctx.Done():
 		overdue = context.Cause(ctx)
 	}
-	now, cancel := context.WithCancel(ctx)
-	cancel()
-	return errors.Join(overdue, p.Stop(now))
+	return errors.Join(overdue, p.Kill())
 }
 
 // end sends a signal to everything of the program's, also to what comes to light only when its parent has ended, and

@@ -180,8 +180,9 @@ func quits(cmd tea.Cmd) bool {
 
 func TestKeys_SaveAndCopy(t *testing.T) {
 	dir := t.TempDir()
+	t.Chdir(dir)
 	var copied strings.Builder
-	r := ended(Options{SaveDir: dir, Out: &copied})
+	r := ended(Options{Out: &copied})
 	for range 2 {
 		r.Update(r.saveReport()())
 	}
@@ -198,6 +199,6 @@ func TestKeys_SaveAndCopy(t *testing.T) {
 
 	require.NoError(t, os.RemoveAll(dir))
 	r.Update(r.saveReport()())
-	require.Contains(t, r.hint, "not saved: open "+dir)
+	require.Contains(t, r.hint, "not saved: open doctor-20260701-120004.json: ")
 	r.wait(time.Hour)
 }

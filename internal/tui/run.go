@@ -23,9 +23,7 @@ type Options struct {
 	Document Document // title and host of the screen and of its reports
 	Steps    []checks.Step
 	Runner   *checks.Runner
-	Restart  func() []checks.Step // the same steps made anew for a later run, where they keep what they found; nil: Steps
-	Watch    time.Duration        // not 0: everything runs again so long after the end of a run
-	SaveDir  string               // where reports are saved; empty: the working directory
+	Watch    time.Duration // not 0: everything runs again so long after the end of a run
 	Color    bool
 	In       *os.File  // the terminal
 	Out      io.Writer // the terminal

@@ -12,37 +12,19 @@ import (
 // Never two runs at once: the lanes, which keep two checks off one GPU, hold within a run. A wish that comes meanwhile
 // is kept, and its lines wait.
 
-// plan is the steps of a run of everything.
-func (s *screen) plan() []checks.Step {
-	if s.ran && s.options.Restart != nil {
-		return s.options.Restart()
-	}
-	return s.options.Steps
-}
-
 // startAll runs everything.
 func (s *screen) startAll() {
-	steps := s.plan()
 	s.whole, s.board.began = true, s.clock()
-	s.start(steps)
+	s.start(s.options.Steps)
 }
 
 // startWished runs what was asked for meanwhile. What a step brings to light comes with it and is not run twice.
 func (s *screen) startWished() {
-	fresh := map[string]checks.Step{}
-	for _, step := range s.plan() {
-		fresh[step.Key()] = step
-	}
 	var steps []checks.Step
 	for _, l := range s.board.lines {
-		if !slices.Contains(s.wishes, l.key()) || slices.Contains(s.wishes, l.by) {
-			continue
+		if slices.Contains(s.wishes, l.key()) && !slices.Contains(s.wishes, l.by) {
+			steps = append(steps, l.step)
 		}
-		step, ok := fresh[l.key()]
-		if !ok {
-			step = l.step
-		}
-		steps = append(steps, step)
 	}
 	s.wishes, s.whole = nil, false
 	s.start(steps)
@@ -50,7 +32,7 @@ func (s *screen) startWished() {
 
 func (s *screen) start(steps []checks.Step) {
 	s.board.expect(steps)
-	s.busy, s.ran, s.next, s.hint = true, true, time.Time{}, ""
+	s.busy, s.next, s.hint = true, time.Time{}, ""
 	s.begin(steps)
 }
 

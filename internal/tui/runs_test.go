@@ -120,27 +120,6 @@ func TestRuns_FoundOnesComeWithTheirFinder(t *testing.T) {
 	require.Equal(t, []string{"start/user.model"}, keysOf(r.began[2]))
 }
 
-func TestRuns_Restart(t *testing.T) {
-	made := 0
-	o := Options{Restart: func() []checks.Step {
-		made++
-		fresh := planOf(scene())
-		for i := range fresh {
-			fresh[i].Title += " anew"
-		}
-		return fresh
-	}}
-	r := ended(o)
-	require.Zero(t, made, "the first run is one of the steps as they are")
-	r.selectKey("start/network")
-	r.press("r")
-	require.Equal(t, "Network anew", r.began[1][0].Title)
-	r.play(checks.Ended{})
-	r.press("a")
-	require.Equal(t, "Memory anew", r.began[2][0].Title)
-	require.Equal(t, 2, made)
-}
-
 func TestRuns_Watch(t *testing.T) {
 	r := ended(Options{Watch: 10 * time.Second})
 	require.Contains(t, r.View(), "again in 10 s")

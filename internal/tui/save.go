@@ -6,17 +6,16 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/x/ansi"
 )
 
-// saveReport writes the report into a file of its own and says where.
+// saveReport writes the report into a file of its own, in the working directory, and says where.
 func (s *screen) saveReport() tea.Cmd {
-	d, dir, name := s.document(), s.options.SaveDir, "doctor-"+s.clock().Format("20060102-150405")
+	d, name := s.document(), "doctor-"+s.clock().Format("20060102-150405")
 	return func() tea.Msg {
-		path, err := save(d, dir, name)
+		path, err := save(d, name)
 		if err != nil {
 			return hintMsg("not saved: " + err.Error())
 		}
@@ -25,12 +24,12 @@ func (s *screen) saveReport() tea.Cmd {
 }
 
 // save writes the document as JSON. It never overwrites a file, and what it could not write whole it takes away.
-func save(d Document, dir, name string) (path string, err error) {
+func save(d Document, name string) (path string, err error) {
 	var file *os.File
 	for n := 1; ; n++ {
-		path = filepath.Join(dir, name+".json")
+		path = name + ".json"
 		if n > 1 {
-			path = filepath.Join(dir, fmt.Sprintf("%s-%d.json", name, n))
+			path = fmt.Sprintf("%s-%d.json", name, n)
 		}
 		file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if !errors.Is(err, fs.ErrExist) {

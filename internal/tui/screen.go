@@ -29,7 +29,6 @@ type screen struct {
 
 	board  *board
 	busy   bool      // a run is under way
-	ran    bool      // there was one
 	whole  bool      // it is one of everything
 	wishes []string  // keys of the lines to run after it
 	next   time.Time // when everything runs again

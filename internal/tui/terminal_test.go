@@ -62,6 +62,7 @@ func startProgram(t *testing.T, name string, env ...string) *terminal {
 func (x *terminal) start(path string, env ...string) {
 	x.t.Helper()
 	x.cmd = exec.Command(path)
+	x.cmd.Dir = x.t.TempDir()
 	x.cmd.Env = append([]string{"TERM=xterm-256color", "LANG=C.UTF-8"}, env...)
 	x.cmd.Stdin, x.cmd.Stdout, x.cmd.Stderr = x.tty, x.tty, x.tty
 	x.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // as a shell's child has it

@@ -19,6 +19,7 @@ import (
 	"runpodctl-worker/internal/protocol"
 	"runpodctl-worker/internal/protocol/client"
 	"runpodctl-worker/internal/worker/apidouble"
+	"runpodctl-worker/test/inprocess"
 )
 
 // chaos lets every tenth call of a worker go wrong, in every way that loses something.
@@ -51,7 +52,7 @@ func TestWorker_ManyJobsManyFaults(t *testing.T) {
 		server := &http.Server{Handler: platform.Handler(), ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 		served := make(chan struct{})
 		go func() { defer close(served); _ = server.Serve(network) }()
-		public := &http.Client{Transport: platform.Transport()}
+		public := &http.Client{Transport: inprocess.Transport{Handler: platform.Handler()}}
 
 		ids := make([]string, jobs)
 		for n := range ids {

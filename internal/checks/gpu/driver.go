@@ -16,6 +16,7 @@ import (
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/wire"
 	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/proc"
 )
 
 // Options say what the checks of a Driver go by.
@@ -54,7 +55,7 @@ func New(o Options) *Driver {
 		locate = Locate(o.Config.Lookup)
 	}
 	d.helpers = helpers{
-		locate: locate, between: startTime, kill: kill,
+		locate: locate, between: startTime, kill: (*proc.Process).Kill,
 		limit: func(s wire.Step) time.Duration {
 			if known, ok := steps[s]; ok {
 				return known.limit

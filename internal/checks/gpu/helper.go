@@ -23,7 +23,7 @@ type helpers struct {
 	locate  Locator
 	limit   func(wire.Step) time.Duration // of a step
 	between time.Duration                 // of a start, an exit and what lies between two steps
-	kill    func(*proc.Process) error     // kill, but in tests: nobody can make a process that no signal ends
+	kill    func(*proc.Process) error     // Process.Kill, but in tests: nobody can make a process that no signal ends
 }
 
 // ask runs a helper to its end and returns the steps that it finished. The error says why it did not get to the end;
@@ -143,12 +143,4 @@ func (r *run) ending() error {
 		return startError{helper: r.helper, words: lastWords(r.output.String(), state)}
 	}
 	return deathError{helper: r.helper, line: r.current, how: lastWords(r.output.String(), state)}
-}
-
-// kill ends a process and its group at once. The error tells that it is still there: a process that hangs inside the
-// driver can be beyond any signal. It is then left to the kernel.
-func kill(p *proc.Process) error {
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	return p.Stop(now)
 }

@@ -152,7 +152,7 @@ func TestAsk_LeavesBehindWhatNoSignalEnds(t *testing.T) {
 	_, err := h.ask(t.Context(), q)
 	require.EqualError(t, err, "no answer within 50ms while creating a context; the process is stuck in the kernel and cannot be killed")
 	require.Equal(t, "Reboot the host: the driver hangs.", trouble("GPU 1", err).remedy)
-	require.NoError(t, kill(left))
+	require.NoError(t, left.Kill())
 }
 
 func TestLocate(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"runpodctl-worker/internal/checks"
 	"runpodctl-worker/internal/checks/gpu/wire"
 	"runpodctl-worker/internal/config"
+	"runpodctl-worker/internal/proc"
 )
 
 // scriptVariable makes the test binary a helper that does what the script says.
@@ -89,7 +90,7 @@ func scripted(script string) (helpers, question) {
 		locate:  func(Helper) (Program, error) { return Program{Path: os.Args[0]}, nil },
 		limit:   func(wire.Step) time.Duration { return time.Minute },
 		between: time.Minute,
-		kill:    kill,
+		kill:    (*proc.Process).Kill,
 	}
 	return h, question{
 		helper: CUDAHelper, args: []string{"list"},

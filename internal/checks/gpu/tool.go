@@ -56,9 +56,9 @@ func runTool(ctx context.Context, limit time.Duration, environ []string, args ..
 	}
 	select {
 	case <-process.Exited():
-		_ = kill(process) // whom it left behind
+		_ = process.Kill() // whom it left behind
 	case <-ctx.Done():
-		stuck := kill(process) != nil
+		stuck := process.Kill() != nil
 		return out.String(), silenceError{name: name, limit: limit, stuck: stuck}
 	}
 	if state := process.State(); state.Code != 0 || state.Err != nil {

@@ -79,12 +79,12 @@ func New(t testing.TB) *API {
 func NewInMemory(t testing.TB) *API {
 	t.Helper()
 	api := newAPI()
-	listener := newPipeListener()
+	network := NewPipes()
 	server := &http.Server{Handler: api}
 	served := make(chan struct{})
-	go func() { defer close(served); _ = server.Serve(listener) }()
+	go func() { defer close(served); _ = server.Serve(network) }()
 	t.Cleanup(func() { _ = server.Close(); <-served })
-	api.URL, api.Dial = "http://platform.test", listener.dial
+	api.URL, api.Dial = "http://platform.test", network.Dial
 	return api
 }
 

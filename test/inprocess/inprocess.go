@@ -1,4 +1,5 @@
-package emulator
+// Package inprocess calls a server without a network.
+package inprocess
 
 import (
 	"bytes"
@@ -8,14 +9,12 @@ import (
 	"strconv"
 )
 
-// Transport carries requests to the Emulator without a network, whatever host they name. A call
-// whose context ends while it is held is abandoned like one whose connection broke.
-func (e *Emulator) Transport() http.RoundTripper { return inProcess{e.handler} }
-
-type inProcess struct{ handler http.Handler }
+// Transport carries requests to a handler, whatever host they name. A call whose context ends while it is held is
+// abandoned like one whose connection broke.
+type Transport struct{ Handler http.Handler }
 
 // RoundTrip implements http.RoundTripper.
-func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := r.Context()
 	r = r.Clone(ctx) // the server's side may change its request
 	if r.Body == nil {
@@ -24,7 +23,7 @@ func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer r.Body.Close()
 	r.RequestURI = r.URL.RequestURI()
 	rec := &recorder{gone: ctx.Err, header: http.Header{}, status: http.StatusOK}
-	broken := rec.serve(t.handler, r)
+	broken := rec.serve(t.Handler, r)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
