@@ -10,6 +10,8 @@ import (
 	"unicode"
 
 	"github.com/urfave/cli/v2"
+
+	"runpodctl-worker/internal/mistake"
 )
 
 // exitError is an error that knows its exit code. Without err nothing is left to print.
@@ -30,6 +32,14 @@ func (e *exitError) Unwrap() error { return e.err }
 // usagef is an error of whoever called the program: exit 2.
 func usagef(format string, args ...any) error {
 	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
+}
+
+// guard has a panic be an error as well.
+func guard(run func() error) (err error) {
+	if wrong := mistake.Catch(func() { err = run() }); wrong != nil {
+		return wrong
+	}
+	return err
 }
 
 // silent ends the program with a code after everything was said already.

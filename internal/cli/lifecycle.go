@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"runpodctl-worker/internal/mistake"
+	"runpodctl-worker/internal/proc"
 )
 
 // drainSignal is for whoever wants the jobs finished and nothing else: however often it comes, it never cuts them short.
@@ -21,6 +22,8 @@ const (
 	// echoTime is how soon after the first a signal is an echo of it: timeout, npm and others send theirs to the process
 	// and to its group, and a terminal's Ctrl-C reaches both as well.
 	echoTime = 20 * time.Millisecond
+	// lastWait is how long an orderly end may take once all programs have been killed.
+	lastWait = time.Second
 )
 
 // lifecycle is the life of a command between signals: the first one ends the taking of work, the second
@@ -107,4 +110,34 @@ func ended(ctx context.Context) bool { return ctx.Err() != nil }
 func (l lifecycle) branch() (lifecycle, context.CancelFunc) {
 	fetch, end := context.WithCancel(l.fetch)
 	return lifecycle{fetch, l.work}, end
+}
+
+// untilSignal is a context that ends with the first signal. The second one kills all programs, so that none is left
+// when this process ends, which it does soon after, whatever hangs, or with the third one.
+func (s *session) untilSignal() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	over, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		var late <-chan time.Time
+		for n := 1; ; n++ {
+			select {
+			case <-over:
+				return
+			case <-late:
+				s.Exit(exitInterrupted)
+			case <-s.Signals:
+			}
+			switch n {
+			case 1:
+				cancel()
+			case 2:
+				proc.KillAll()
+				late = time.After(lastWait)
+			default:
+				s.Exit(exitInterrupted)
+			}
+		}
+	}()
+	return ctx, func() { cancel(); close(over); <-done }
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"runpodctl-worker/internal/config"
-	"runpodctl-worker/internal/mistake"
 	"runpodctl-worker/internal/redact"
 )
 
@@ -18,12 +17,4 @@ func secretsOf(lookup config.Lookup) *redact.Secrets {
 		}
 	}
 	return secrets
-}
-
-// guard has a panic be an error as well.
-func guard(run func() error) (err error) {
-	if wrong := mistake.Catch(func() { err = run() }); wrong != nil {
-		return wrong
-	}
-	return err
 }

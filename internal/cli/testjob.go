@@ -6,15 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/urfave/cli/v2"
-	"golang.org/x/term"
 
 	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/emulator"
@@ -211,23 +208,4 @@ func (s *session) printResult(r testResult, want json.RawMessage) error {
 		return silent(exitFailed)
 	}
 	return nil
-}
-
-// lively tells whether w is a screen for colours and a spinner.
-func (s *session) lively(c *cli.Context, w io.Writer) bool {
-	kind, _ := s.Lookup("TERM")
-	return isTerminal(w) && !s.noColor(c) && kind != "dumb"
-}
-
-func (s *session) noColor(c *cli.Context) bool {
-	if c.IsSet(flagNoColor) {
-		return c.Bool(flagNoColor)
-	}
-	word, _ := s.Lookup(config.NoColor)
-	return word != ""
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
