@@ -164,6 +164,18 @@ func TestDoctor_ExitCodes(t *testing.T) {
 	}
 }
 
+// A whole run has a bound too: what is not done by then fails, and what follows is not run.
+func TestDoctor_TimeForAllTogether(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "checks.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("checks:\n  - {name: Slow, exec: [sleep, '60']}\n  - {name: Late, exec: ['true']}\n"), 0o600))
+	code, report := doctor(t, roomy, "--only", "slow,late", "--checks", file, "--total-timeout", "1s")
+	require.Equal(t, 1, code)
+	require.Equal(t, "fail", report.row(t, "slow").Status)
+	require.Equal(t, "all checks together may take 1s", report.row(t, "slow").Summary)
+	require.Equal(t, "skip", report.row(t, "late").Status)
+}
+
 func TestDoctor_RegisteredChecks(t *testing.T) {
 	t.Parallel()
 	// With the module of the binary, not the official package: an interpreter without any is enough.

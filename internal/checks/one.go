@@ -9,13 +9,18 @@ import (
 	"time"
 )
 
+// overdueError is the cause of a check's context once its time is over: its own, or that of all checks together.
+type overdueError struct{ text string }
+
+func (e overdueError) Error() string { return e.text }
+
 // one runs the check of one step within its limit, whatever the check does.
 func (r *Runner) one(ctx context.Context, s Step) Result {
 	if other, ok := r.hangs(s); ok {
 		return stillHangs(s, other)
 	}
 	limit := r.limit(s)
-	limited, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %s", limit))
+	limited, cancel := context.WithTimeoutCause(ctx, limit, overdueError{fmt.Sprintf("no answer within %s", limit)})
 	defer cancel()
 
 	answer := make(chan Result, 1)
@@ -42,7 +47,7 @@ func (r *Runner) one(ctx context.Context, s Step) Result {
 	case <-time.After(unwindTime):
 	}
 	r.leave(s, returned)
-	if ctx.Err() != nil {
+	if isInterrupted(ctx) {
 		return interrupted(ctx)
 	}
 	return Result{Status: Fail, Kind: "TimeoutError", Summary: context.Cause(limited).Error(), Remedy: hangRemedy}
@@ -61,10 +66,16 @@ func (r *Runner) limit(s Step) time.Duration {
 
 // settled is the verdict on an answer: what a check complains about after it was interrupted is the interruption.
 func settled(ctx context.Context, res Result) Result {
-	if ctx.Err() != nil && res.Status != Pass && res.Status != Skip {
+	if isInterrupted(ctx) && res.Status != Pass && res.Status != Skip {
 		return interrupted(ctx)
 	}
 	return res
+}
+
+// isInterrupted tells whether somebody ended the run, as opposed to its time being over.
+func isInterrupted(ctx context.Context) bool {
+	_, overdue := errors.AsType[overdueError](context.Cause(ctx))
+	return ctx.Err() != nil && !overdue
 }
 
 func interrupted(ctx context.Context) Result { return Skipped("%s", reasonOf(ctx)) }

@@ -19,6 +19,7 @@ const (
 // Options say how a Runner runs.
 type Options struct {
 	Cap         time.Duration // not 0: no check may take longer, whatever it says itself
+	Total       time.Duration // not 0: of a whole run
 	SideBySide  int           // how many checks may run at once; below 2: one after another
 	StopAtFatal bool          // what follows a fatal result is not run
 
@@ -48,6 +49,13 @@ func (r *Runner) Run(ctx context.Context, steps []Step, emit func(Event)) Report
 	if emit == nil {
 		emit = func(Event) {}
 	}
+	caller := ctx
+	if r.options.Total > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Total,
+			overdueError{fmt.Sprintf("all checks together may take %s", r.options.Total)})
+		defer cancel()
+	}
 	began := time.Now()
 	run := &run{runner: r, emit: emit, rows: map[string]Row{}}
 	for len(steps) > 0 {
@@ -59,7 +67,7 @@ func (r *Runner) Run(ctx context.Context, steps []Step, emit func(Event)) Report
 		run.phase(ctx, steps[:n])
 		steps = steps[n:]
 	}
-	report := Report{Began: began, Took: time.Since(began), Interrupted: ctx.Err() != nil}
+	report := Report{Began: began, Took: time.Since(began), Interrupted: caller.Err() != nil}
 	for _, key := range run.order {
 		report.Rows = append(report.Rows, run.rows[key])
 	}

@@ -76,6 +76,7 @@ func TestRunner_Limits(t *testing.T) {
 		{"the check's own", checks.Options{}, time.Minute, time.Minute},
 		{"the cap is shorter", checks.Options{Cap: 2 * time.Second}, time.Minute, 2 * time.Second},
 		{"the cap is longer", checks.Options{Cap: time.Hour}, time.Second, time.Second},
+		{"all together", checks.Options{Total: 3 * time.Second}, time.Minute, 3 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -90,6 +91,22 @@ func TestRunner_Limits(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestRunner_TimeForAllTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := with(check("slow", checks.Pass), func(c *checks.Check) {
+			c.Run = func(context.Context) checks.Result { time.Sleep(time.Minute); return checks.Result{} }
+		})
+		report := checks.NewRunner(checks.Options{Total: 5 * time.Second}).
+			Run(t.Context(), plan(check("quick", checks.Pass), slow, check("late", checks.Pass)), nil)
+		require.Equal(t, []string{
+			"early/quick pass: pass",
+			"early/slow fail: all checks together may take 5s",
+			"early/late skip: not run: all checks together may take 5s",
+		}, rows(report))
+		time.Sleep(time.Minute) // slow comes back
+	})
 }
 
 func TestRunner_Interrupted(t *testing.T) {

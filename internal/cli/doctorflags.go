@@ -27,6 +27,7 @@ const (
 	flagPlain   = "plain"
 	flagChecks  = "checks"
 	flagTimeout = "timeout"
+	flagTotal   = "total-timeout"
 	flagGPUs    = "gpus"
 	flagStrict  = "strict"
 	flagList    = "list"
@@ -48,6 +49,7 @@ func doctorFlags() []flagGroup {
 			&cli.IntFlag{Name: flagGPUs, Usage: "`N` GPUs must be there (default: $RUNPOD_GPU_COUNT, else any number)"},
 			&cli.StringFlag{Name: flagTarget, Usage: "`HOST:PORT` that the network check connects to (default: the host of $RUNPOD_WEBHOOK_GET_JOB, else the public API)"},
 			&cli.DurationFlag{Name: flagTimeout, Usage: "no check may take longer than this (default: each has a limit of its own)"},
+			&cli.DurationFlag{Name: flagTotal, Usage: "all checks together may not take longer than this; 0 = as long as they need"},
 			&cli.BoolFlag{Name: flagStrict, Usage: "warnings count as failures"},
 		}},
 		{"How it is shown", []cli.Flag{
@@ -62,11 +64,11 @@ func doctorFlags() []flagGroup {
 // examination reads the flags.
 func (s *session) examination(ctx context.Context, c *cli.Context) (*examination, error) {
 	x := &examination{watch: c.Duration(flagWatch), strict: c.Bool(flagStrict), color: s.lively(c, s.Stdout)}
-	if err := refuseNegative(c, flagWatch, flagTimeout, flagReady); err != nil {
+	if err := refuseNegative(c, flagWatch, flagTimeout, flagTotal, flagReady); err != nil {
 		return nil, err
 	}
 	x.runner = checks.NewRunner(checks.Options{
-		Cap: c.Duration(flagTimeout), SideBySide: sideBySide, Clean: s.secrets.String,
+		Cap: c.Duration(flagTimeout), Total: c.Duration(flagTotal), SideBySide: sideBySide, Clean: s.secrets.String,
 	})
 	// Nothing is logged but what concerns the handler, which stands in its row; a bad flag is one all the same.
 	if _, err := s.logger(c, io.Discard, s.Lookup, false); err != nil {

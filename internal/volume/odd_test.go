@@ -212,6 +212,28 @@ func TestVerify_RepairForThePythonClass(t *testing.T) {
 	require.Equal(t, want, contents(t, r.dir()))
 }
 
+// What the archive has not is no reason to take away the rest. A small file that the Python class has packed as a hard link comes back
+// with our next sync.
+func TestVerify_RepairOfHardLinks(t *testing.T) {
+	r := newRig(t)
+	require.NoError(t, os.Link(r.write("one", "text"), filepath.Join(r.dir(), "other")))
+	want := contents(t, r.dir())
+	r.python("sync")
+	found, err := r.cache().Verify(t.Context(), true)
+	require.NoError(t, err)
+	require.Equal(t, 1, found.ProblemsTotal)
+	require.Equal(t, errAbsent.Error(), found.Problems[0].What)
+	require.Empty(t, found.Removed)
+
+	r.sync()
+	found, err = r.cache().Verify(t.Context(), false)
+	require.NoError(t, err)
+	require.Zero(t, found.ProblemsTotal, found)
+	r.fresh()
+	r.hydrate()
+	require.Equal(t, want, contents(t, r.dir()))
+}
+
 // A manifest that no reader would take is not written.
 func TestManifest_TooLarge(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), manifestName))

@@ -31,12 +31,13 @@ func (m *manifest) index() {
 	add(m.Refs, func(e entry) bool { return packed(e.Size) })
 }
 
-// unpacked is the manifest of a mirror that has lost its archive.
-func (m *manifest) unpacked() *manifest {
-	big := func(entries []entry) []entry {
-		return slices.DeleteFunc(append([]entry{}, entries...), func(e entry) bool { return m.files[e.Path].packed })
+// without is the manifest without the entries of some files.
+func (m *manifest) without(lost func(known) bool) *manifest {
+	rest := *m
+	for _, list := range []*[]entry{&rest.Small, &rest.Big, &rest.Refs} {
+		*list = slices.DeleteFunc(append([]entry{}, *list...), func(e entry) bool { return lost(m.files[e.Path]) })
 	}
-	return &manifest{Version: version, Threshold: threshold, Small: []entry{}, Big: big(m.Big), Refs: big(m.Refs), Links: m.Links}
+	return &rest
 }
 
 // syncPlan is what a sync has to do.

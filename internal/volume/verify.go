@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ func (c *Cache) verify(ctx context.Context, p *pulse, repair bool) (Findings, er
 		return Findings{}, c.noMirror()
 	}
 	defer m.close()
-	v := &verifier{mirror: m, pulse: p}
+	v := &verifier{mirror: m, pulse: p, lost: map[string]bool{}}
 	held := func() error { return nil }
 	if repair {
 		l, err := m.lock(ctx, p, c)
@@ -83,7 +84,8 @@ type verifier struct {
 
 	mu    sync.Mutex
 	found Findings
-	wrong []string // below the mirror: files with other bytes than they should have
+	wrong []string        // below the mirror: files with other bytes than they should have
+	lost  map[string]bool // what should be in the archive and is not
 }
 
 func (v *verifier) problem(path string, err error) {
@@ -111,6 +113,7 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 	if err != nil {
 		for path := range small {
 			v.problem(path, err)
+			v.lost[path] = errors.Is(err, fs.ErrNotExist)
 		}
 		return nil
 	}
@@ -123,23 +126,27 @@ func (v *verifier) archive(ctx context.Context, small map[string]entry) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	before := v.found.ProblemsTotal
-	u.missing(func(path, reason string) { v.problem(path, errors.New(reason)) })
-	if v.found.ProblemsTotal > before && !u.failed() {
+	u.missing(func(path, reason string) {
+		v.problem(path, errors.New(reason))
+		v.lost[path] = !u.failed()
+	})
+	if u.damaged() {
 		v.wrong = append(v.wrong, archiveName)
 	}
 	return nil
 }
 
-// repair removes what was found to be wrong. With the archive go the entries of what lay in it: the Python class does not look whether
-// there is one.
+// repair removes what was found to be wrong, and the entries of what the archive has not, or has no more. Without that no sync of the
+// Python class would pack it again, and none of ours what the class has packed as a hard link.
 func (v *verifier) repair() error {
-	slices.Sort(v.wrong)
-	if slices.Contains(v.wrong, archiveName) {
-		if err := writeManifest(v.mirror.root, v.mirror.manifest.unpacked()); err != nil {
+	noArchive := slices.Contains(v.wrong, archiveName)
+	rest := v.mirror.manifest.without(func(k known) bool { return k.packed && (noArchive || v.lost[k.Path]) })
+	if len(rest.Small)+len(rest.Refs) < len(v.mirror.manifest.Small)+len(v.mirror.manifest.Refs) {
+		if err := writeManifest(v.mirror.root, rest); err != nil {
 			return fmt.Errorf("write the manifest: %w", err)
 		}
 	}
+	slices.Sort(v.wrong)
 	for _, name := range v.wrong {
 		if err := v.mirror.root.Remove(name); err != nil {
 			return fmt.Errorf("remove from the mirror: %w", err)
