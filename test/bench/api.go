@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"runpodctl-worker/test/child"
 )
 
 const (
@@ -15,24 +17,24 @@ const (
 )
 
 // visit runs a server and hands its address to use.
-func visit(p *process, err error, use func(url string) error) error {
+func visit(p *child.Process, err error, use func(url string) error) error {
 	if err != nil {
 		return err
 	}
-	defer p.stop()
-	url, err := p.url()
+	defer p.Stop()
+	url, err := p.URL()
 	if err != nil {
 		return err
 	}
 	if err := reachable(url); err != nil {
-		return fmt.Errorf("%w: %s", err, p.tail())
+		return fmt.Errorf("%w: %s", err, p.Tail())
 	}
 	return use(url)
 }
 
 // reachable waits until somebody listens.
 func reachable(url string) error {
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(child.Patience); ; time.Sleep(20 * time.Millisecond) {
 		conn, err := net.Dial("tcp", url[len("http://"):])
 		if err == nil {
 			return conn.Close()
@@ -43,7 +45,7 @@ func reachable(url string) error {
 	}
 }
 
-func (b *bench) serve(args ...string) (*process, error) {
+func (b *bench) serve(args ...string) (*child.Process, error) {
 	return b.start(nil, append([]string{b.bin, "serve", "--port", "0", "--log-level", "warn"}, args...)...)
 }
 
@@ -75,7 +77,7 @@ func (b *bench) runSync() ([]comparison, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, err = fmt.Fprintf(p.log, "http://127.0.0.1:%d\n", port) // it may not say so itself at this log level
+		_, err = fmt.Fprintf(p.Log, "http://127.0.0.1:%d\n", port) // it may not say so itself at this log level
 		if err := visit(p, err, measure(&c.theirs, "/runsync")); err != nil {
 			return nil, err
 		}
@@ -153,7 +155,7 @@ func (b *bench) api() ([]comparison, error) {
 func doneJob(url string) (string, error) {
 	var job struct{ ID, Status string }
 	resp, err := http.Post(url+"/v2/local/run", "application/json", bytes.NewReader([]byte(jobBody)))
-	for end := time.Now().Add(patience); err == nil; resp, err = http.Get(url + "/v2/local/status/" + job.ID) {
+	for end := time.Now().Add(child.Patience); err == nil; resp, err = http.Get(url + "/v2/local/status/" + job.ID) {
 		err = json.NewDecoder(resp.Body).Decode(&job)
 		resp.Body.Close()
 		if err != nil || job.Status == "COMPLETED" {

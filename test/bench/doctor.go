@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"runpodctl-worker/test/child"
 )
 
 // early is the checks before the handler exists, on a machine without a GPU: as a command, and as run logs them.
@@ -35,8 +37,8 @@ var passed = regexp.MustCompile(`All fitness checks passed\. \((\d+\.\d+)ms\)`)
 
 // loggedChecks is what run says of its first pass.
 func (b *bench) loggedChecks() (milliseconds float64, err error) {
-	err = b.with(newReferee(`{}`, 1, 0), b.behind(), "noop.py", 1, func(p *process) error {
-		log, err := p.output()
+	err = b.with(newReferee(`{}`, 1, 0), b.behind(), "noop.py", 1, func(p *child.Process) error {
+		log, err := p.Output()
 		if err != nil {
 			return err
 		}

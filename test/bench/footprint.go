@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"runpodctl-worker/test/proctree"
+
+	"runpodctl-worker/test/child"
 )
 
 // settle is how long a worker is left alone before its memory is read.
@@ -23,9 +25,9 @@ func (b *bench) memory() ([]comparison, error) {
 	}{{b.ours, &rss.ours, &pss.ours}, {b.sdk, &rss.theirs, &pss.theirs}} {
 		// One job is done first, so that nothing is left to be loaded.
 		r := newReferee(`{}`, 1, 0)
-		err := b.with(r, side.start, "noop.py", 1, func(p *process) error {
+		err := b.with(r, side.start, "noop.py", 1, func(p *child.Process) error {
 			time.Sleep(settle)
-			m, err := proctree.Measure(p.cmd.Process.Pid)
+			m, err := proctree.Measure(p.Pid())
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"runpodctl-worker/test/child"
 )
 
 // gateway is what the second door costs: the bare loop as the program behind it, beside the same loop at the platform
@@ -54,7 +56,7 @@ func perJob(rates comparison) comparison {
 }
 
 // throughGateway is the bare loop as a program of the worker's, whatever the file.
-func (b *bench) throughGateway(r *referee, _ string, concurrency int) (*process, error) {
+func (b *bench) throughGateway(r *referee, _ string, concurrency int) (*child.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

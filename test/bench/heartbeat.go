@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"runpodctl-worker/test/child"
 )
 
 // heartbeat is the longest silence of a worker whose job burns every core and floods standard output.
@@ -15,7 +17,7 @@ func (b *bench) heartbeat() ([]comparison, error) {
 	}{{b.ours, &c.ours}, {b.sdk, &c.theirs}} {
 		r := newReferee(fmt.Sprintf(`{"seconds":%d}`, burn/time.Second), 1, 0)
 		r.more = []string{fmt.Sprint("RUNPOD_PING_INTERVAL=", interval.Milliseconds())}
-		err := b.with(r, side.start, "spin.py", 1, func(p *process) error {
+		err := b.with(r, side.start, "spin.py", 1, func(p *child.Process) error {
 			err := r.awaitAll(p)
 			*side.into = append(*side.into, float64(r.silence())/float64(interval))
 			return err

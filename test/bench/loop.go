@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"runpodctl-worker/test/child"
 )
 
 // fromEnv stands for the server that the environment names, as it does for any worker.
@@ -71,7 +73,7 @@ func call(client *http.Client, method, url, content string) (string, error) {
 }
 
 // runBareLoop starts the loop as a child of the bench.
-func (b *bench) runBareLoop(r *referee, concurrency int) (*process, error) {
+func (b *bench) runBareLoop(r *referee, concurrency int) (*child.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"runpodctl-worker/test/proctree"
+
+	"runpodctl-worker/test/child"
 )
 
 const (
@@ -30,8 +32,8 @@ func (b *bench) large() ([]comparison, error) {
 		} {
 			r := newReferee(fmt.Sprintf(`{"bytes":%d}`, payloadBytes), 0, 0)
 			r.gate = make(chan struct{})
-			err := b.with(r, side.start, "large_async.py", payloadSlots, func(p *process) error {
-				idle, err := proctree.Alone(p.cmd.Process.Pid)
+			err := b.with(r, side.start, "large_async.py", payloadSlots, func(p *child.Process) error {
+				idle, err := proctree.Alone(p.Pid())
 				if err != nil {
 					return err
 				}
@@ -43,7 +45,7 @@ func (b *bench) large() ([]comparison, error) {
 				if bytes, jobs := r.bytes.Load(), r.done.Load(); bytes < jobs*payloadBytes {
 					return fmt.Errorf("%d results have %d bytes", jobs, bytes)
 				}
-				peak, err := proctree.Peak(p.cmd.Process.Pid)
+				peak, err := proctree.Peak(p.Pid())
 				if err != nil {
 					return err
 				}
@@ -91,7 +93,7 @@ func (b *bench) itemRate(start launch, span time.Duration) (float64, error) {
 	r := newReferee(fmt.Sprintf(`{"items":%d}`, streamItems), 0, 0)
 	r.more = []string{items.env()}
 	var perSecond float64
-	err = b.with(r, start, "items_async.py", payloadSlots, func(p *process) (err error) {
+	err = b.with(r, start, "items_async.py", payloadSlots, func(p *child.Process) (err error) {
 		perSecond, err = r.rate(p, &items.count, span)
 		if err == nil && items.disorder.Load() > 0 {
 			err = fmt.Errorf("%d of %d items are out of order", items.disorder.Load(), items.count.Load())

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"runpodctl-worker/test/child"
 )
 
 // referee is the smallest platform that a worker can work for: it always has a job, and notes when it handed
@@ -148,13 +150,13 @@ func (r *referee) result(_ http.ResponseWriter, req *http.Request) {
 }
 
 // rate is how fast a counter grows, after a contestant has found its pace.
-func (r *referee) rate(p *process, counter *atomic.Int64, span time.Duration) (float64, error) {
+func (r *referee) rate(p *child.Process, counter *atomic.Int64, span time.Duration) (float64, error) {
 	time.Sleep(span / 4)
 	before, began := counter.Load(), time.Now()
 	time.Sleep(span)
 	perSecond := float64(counter.Load()-before) / time.Since(began).Seconds()
 	if perSecond == 0 {
-		return 0, fmt.Errorf("%s did no job: %s", p.cmd.Path, p.tail())
+		return 0, fmt.Errorf("%s did no job: %s", p.Cmd.Path, p.Tail())
 	}
 	return perSecond, nil
 }
@@ -187,10 +189,10 @@ func (r *referee) trips() []trip {
 }
 
 // awaitAll waits until all jobs are done.
-func (r *referee) awaitAll(p *process) error {
-	for end := time.Now().Add(patience); r.done.Load() < r.limit; time.Sleep(10 * time.Millisecond) {
+func (r *referee) awaitAll(p *child.Process) error {
+	for end := time.Now().Add(child.Patience); r.done.Load() < r.limit; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of %d jobs done: %s", r.done.Load(), r.limit, p.tail())
+			return fmt.Errorf("%d of %d jobs done: %s", r.done.Load(), r.limit, p.Tail())
 		}
 	}
 	return nil

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"runpodctl-worker/test/proctree"
+
+	"runpodctl-worker/test/child"
 )
 
 // refused is what a worker does to a platform that answers every take at once, with a refusal or with nothing.
@@ -22,13 +24,13 @@ func (b *bench) refused() ([]comparison, error) {
 		}{{b.ours, &takes.ours, &cpu.ours}, {b.sdk, &takes.theirs, &cpu.theirs}} {
 			r := newReferee(`{}`, 1, 0)
 			r.refusal = status
-			err := b.with(r, side.start, "noop.py", 1, func(p *process) error {
+			err := b.with(r, side.start, "noop.py", 1, func(p *child.Process) error {
 				began, before := time.Now(), r.takes.Load()
-				used := proctree.CPU(p.cmd.Process.Pid)
+				used := proctree.CPU(p.Pid())
 				time.Sleep(span)
 				took := time.Since(began).Seconds()
 				*side.takes = append(*side.takes, float64(r.takes.Load()-before)/took)
-				*side.cpu = append(*side.cpu, 100*(proctree.CPU(p.cmd.Process.Pid)-used).Seconds()/took)
+				*side.cpu = append(*side.cpu, 100*(proctree.CPU(p.Pid())-used).Seconds()/took)
 				return nil
 			})
 			if err != nil {

@@ -2,10 +2,9 @@ package main
 
 import (
 	"fmt"
-	"syscall"
 	"time"
 
-	"runpodctl-worker/test/proctree"
+	"runpodctl-worker/test/child"
 )
 
 // stop is how long an idle worker takes to end after the first signal. The platform holds polls for a shorter time here than
@@ -22,12 +21,12 @@ func (b *bench) stop() ([]comparison, error) {
 		}{{b.ours, &c.ours}, {b.sdk, &c.theirs}} {
 			r := newReferee(`{}`, 1, 0)
 			r.hold = hold
-			err := b.with(r, side.start, "noop.py", 1, func(p *process) error {
+			err := b.with(r, side.start, "noop.py", 1, func(p *child.Process) error {
 				if err := r.awaitAll(p); err != nil {
 					return err
 				}
 				time.Sleep(hold / 2) // until it waits for the next job
-				took, err := p.term()
+				took, err := term(p)
 				*side.into = append(*side.into, took.Seconds())
 				return err
 			})
@@ -40,22 +39,12 @@ func (b *bench) stop() ([]comparison, error) {
 }
 
 // term ends the process as a platform does and tells how long that took.
-func (p *process) term() (time.Duration, error) {
+func term(p *child.Process) (time.Duration, error) {
 	began := time.Now()
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return 0, err
+	code, err := p.Term()
+	took := time.Since(began)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit code %d after SIGTERM: %s", code, p.Tail())
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- p.cmd.Wait() }()
-	select {
-	case err := <-ended:
-		if err != nil {
-			return 0, fmt.Errorf("after SIGTERM: %w: %s", err, p.tail())
-		}
-		return time.Since(began), nil
-	case <-time.After(patience):
-		proctree.Kill(p.cmd.Process.Pid)
-		<-ended
-		return 0, fmt.Errorf("it runs on %s after SIGTERM: %s", patience, p.tail())
-	}
+	return took, err
 }

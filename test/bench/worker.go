@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"runpodctl-worker/test/child"
 )
 
 // startup is the time from the start of the process to its first take.
@@ -27,7 +29,7 @@ func (b *bench) startup() ([]comparison, error) {
 // firstTake is how many seconds it takes a contestant to get there.
 func (b *bench) firstTake(start launch) (seconds float64, err error) {
 	r, began := newReferee(`{}`, 1, 0), time.Now()
-	err = b.with(r, start, "noop.py", 1, func(*process) error {
+	err = b.with(r, start, "noop.py", 1, func(*child.Process) error {
 		seconds = time.Since(began).Seconds()
 		return nil
 	})
@@ -76,7 +78,7 @@ func (b *bench) throughput() ([]comparison, error) {
 func (b *bench) jobRate(start launch, file string, concurrency int, span time.Duration) (float64, error) {
 	r := newReferee(`{}`, 0, 0)
 	var rate float64
-	err := b.with(r, start, file, concurrency, func(p *process) (err error) {
+	err := b.with(r, start, file, concurrency, func(p *child.Process) (err error) {
 		rate, err = r.rate(p, &r.done, span)
 		return err
 	})
@@ -119,7 +121,7 @@ func millis(trips []trip, of func(trip) int64) float64 {
 func (b *bench) trips(start launch, input string, jobs int64, pause time.Duration) ([]trip, error) {
 	r := newReferee(input, jobs, pause)
 	var trips []trip
-	err := b.with(r, start, "stamp.py", 1, func(p *process) error {
+	err := b.with(r, start, "stamp.py", 1, func(p *child.Process) error {
 		err := r.awaitAll(p)
 		trips = r.trips()
 		return err

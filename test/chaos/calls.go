@@ -13,7 +13,7 @@ func calls(o options, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer platform.stop()
+	defer platform.Stop()
 	news, err := listen()
 	if err != nil {
 		return err
@@ -32,12 +32,12 @@ func calls(o options, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer worker.stop()
-	if err := platform.awaitEnds(o, len(jobs), worker.alive); err != nil {
+	defer worker.Stop()
+	if err := platform.awaitEnds(o, len(jobs), worker.Alive); err != nil {
 		return err
 	}
 	took := time.Since(began)
-	code, err := worker.drain()
+	code, err := worker.Term()
 	if err != nil {
 		return err
 	}

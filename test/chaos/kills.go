@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"runpodctl-worker/test/proctree"
+
+	"runpodctl-worker/test/child"
 )
 
 const (
@@ -25,13 +27,13 @@ var victims = []struct {
 	name   string
 	weight int
 	spares bool // the worker
-	kill   func(worker *process)
+	kill   func(worker *child.Process)
 }{
-	{"the worker alone", 4, false, func(p *process) { _ = p.cmd.Process.Kill() }},
-	{"its process group", 2, false, func(p *process) { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) }},
-	{"the worker and all below it", 2, false, func(p *process) { proctree.Kill(p.cmd.Process.Pid) }},
-	{"its program alone", 2, true, func(p *process) {
-		for _, pid := range proctree.Descendants(p.cmd.Process.Pid) {
+	{"the worker alone", 4, false, func(p *child.Process) { _ = p.Cmd.Process.Kill() }},
+	{"its process group", 2, false, func(p *child.Process) { _ = syscall.Kill(-p.Pid(), syscall.SIGKILL) }},
+	{"the worker and all below it", 2, false, func(p *child.Process) { proctree.Kill(p.Pid()) }},
+	{"its program alone", 2, true, func(p *child.Process) {
+		for _, pid := range proctree.Descendants(p.Pid()) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}},
@@ -45,7 +47,7 @@ type killing struct {
 	random   *rand.Rand
 	platform *platform
 	news     *news
-	worker   *process
+	worker   *child.Process
 	jobs     []job
 	killed   []int // by victim
 }
@@ -57,14 +59,14 @@ func kills(o options, dir string) error {
 	if k.platform, err = startPlatform(o, dir, killRetries); err != nil {
 		return err
 	}
-	defer k.platform.stop()
+	defer k.platform.Stop()
 	if k.news, err = listen(); err != nil {
 		return err
 	}
 	defer k.news.close()
 	defer func() {
 		if k.worker != nil {
-			k.worker.stop()
+			k.worker.Stop()
 		}
 	}()
 	began := time.Now()
@@ -80,7 +82,7 @@ func kills(o options, dir string) error {
 		return err
 	}
 	took := time.Since(began)
-	code, err := k.worker.drain()
+	code, err := k.worker.Term()
 	if err != nil {
 		return err
 	}
@@ -140,7 +142,7 @@ func (k *killing) kill() {
 			k.killed[i]++
 			v.kill(k.worker)
 			if !v.spares {
-				<-k.worker.gone
+				<-k.worker.Gone()
 			}
 			return
 		}
@@ -149,7 +151,7 @@ func (k *killing) kill() {
 
 // ensureWorker starts the worker where it was killed, or has ended since its program was.
 func (k *killing) ensureWorker() error {
-	if k.worker != nil && k.worker.alive() == nil {
+	if k.worker != nil && k.worker.Alive() == nil {
 		return nil
 	}
 	worker, err := k.platform.startWorker(k.options, k.dir)

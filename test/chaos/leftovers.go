@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"runpodctl-worker/internal/journal"
+
+	"runpodctl-worker/test/child"
 )
 
 // stale is older than what a worker that starts may take for the files of another that lives.
@@ -73,23 +75,23 @@ func (k *killing) sweep() error {
 		}
 	}
 	before := k.worker
-	defer before.stop()
+	defer before.Stop()
 	if k.worker, err = k.platform.startWorker(k.options, k.dir); err != nil {
 		return err
 	}
 	if _, err := k.platform.submit([]work{{N: len(k.jobs)}}, k.news.url); err != nil { // its end shows that the worker is there
 		return err
 	}
-	if err := k.platform.awaitEnds(k.options, len(k.jobs)+1, k.worker.alive); err != nil {
+	if err := k.platform.awaitEnds(k.options, len(k.jobs)+1, k.worker.Alive); err != nil {
 		return err
 	}
-	_, err = k.worker.drain()
+	_, err = k.worker.Term()
 	return err
 }
 
 // awaitProcesses waits until nothing runs any more that a worker has started, and returns what does so nevertheless.
 func (k *killing) awaitProcesses() (commands []string, err error) {
-	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(child.Patience); ; time.Sleep(100 * time.Millisecond) {
 		if commands, err = startedBelow(filepath.Join(k.dir, tempName)); err != nil || len(commands) == 0 || time.Now().After(end) {
 			return commands, err
 		}

@@ -18,7 +18,6 @@ const (
 	workerID     = "w1"
 	pingInterval = "500" // milliseconds
 	lease        = "2s"  // silence about a job for so long gives it to the next who asks
-	patience     = time.Minute
 )
 
 // options are what both trials are told.

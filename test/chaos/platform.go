@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"runpodctl-worker/test/child"
 )
 
 const clients = 16 // that submit and ask at a time
@@ -28,7 +30,7 @@ var faults = []struct{ name, rule string }{
 
 // platform is a local Runpod that is not to be relied on.
 type platform struct {
-	*process
+	*child.Process
 	url    string
 	client *http.Client
 }
@@ -43,14 +45,14 @@ func startPlatform(o options, dir, retries string) (*platform, error) {
 	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := start(dir, nil, o.bin, "serve", "--no-worker", "--port", "0", "--log-level", "warn",
+	p, err := child.Start(dir, nil, o.bin, "serve", "--no-worker", "--port", "0", "--log-level", "warn",
 		"--lease", lease, "--max-retries", retries, "--sweep-interval", "250ms", "--faults", file)
 	if err != nil {
 		return nil, err
 	}
-	url, err := p.url()
+	url, err := p.URL()
 	if err != nil {
-		p.stop()
+		p.Stop()
 		return nil, err
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}}

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
-	"time"
+
+	"runpodctl-worker/test/child"
 )
 
 // Places below the directory of a trial.
@@ -18,7 +17,7 @@ const (
 )
 
 // startWorker starts the worker with a Python handler. All of its lives have the same places.
-func (p *platform) startWorker(o options, dir string) (*process, error) {
+func (p *platform) startWorker(o options, dir string) (*child.Process, error) {
 	if _, err := exec.LookPath("python3"); err != nil {
 		return nil, err
 	}
@@ -34,19 +33,6 @@ func (p *platform) startWorker(o options, dir string) (*process, error) {
 		"RUNPOD_PING_INTERVAL=" + pingInterval, "RUNPOD_POD_ID=" + workerID, "RUNPOD_AI_API_KEY=key",
 		"RUNPOD_SKIP_FITNESS_CHECKS=true", "TMPDIR=" + filepath.Join(dir, tempName), "RUNS=" + filepath.Join(dir, runsName),
 	}
-	return start(dir, env, o.bin, "run", "--log-level", "warn", "--concurrency", strconv.Itoa(o.concurrency),
+	return child.Start(dir, env, o.bin, "run", "--log-level", "warn", "--concurrency", strconv.Itoa(o.concurrency),
 		"--state-dir", filepath.Join(dir, stateName), "--return-aggregate-stream", "--handler", o.handler)
-}
-
-// drain asks the worker to end, and returns its exit code.
-func (p *process) drain() (int, error) {
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		return 0, fmt.Errorf("the worker has ended already: %w: %s", err, p.tail())
-	}
-	select {
-	case <-p.gone:
-		return p.cmd.ProcessState.ExitCode(), nil
-	case <-time.After(patience):
-		return 0, fmt.Errorf("the worker does not end: %s", p.tail())
-	}
 }
