@@ -172,6 +172,7 @@ func TestCache_Failures(t *testing.T) {
 		{[]string{"sync", tr.dir, "--json"}, 1, "failed"},
 		{[]string{"sync", tr.dir, "--json", "--timeout", "1ns"}, 1, "failed"},
 		{[]string{"sync", "--json"}, 2, "usage"},
+		{[]string{"sync", "--json=true"}, 2, "usage"},
 		{[]string{"sync", "/", "--json"}, 2, "usage"},
 		{[]string{"verify", tr.dir, "--json"}, 2, "usage"},
 		{[]string{"prune", "--json", "--", tr.dir}, 2, "usage"},

@@ -76,6 +76,19 @@ func visible(text string) string {
 	return out.String()
 }
 
+// asksForJSON tells whether errors are to be JSON: of those too for which the flags could not be read.
+func asksForJSON(args []string) bool {
+	asks := false
+	for _, arg := range args {
+		name, value, given := strings.Cut(arg, "=")
+		if name == "--"+flagJSON {
+			yes, err := strconv.ParseBool(value)
+			asks = !given || err == nil && yes
+		}
+	}
+	return asks
+}
+
 // printJSONError is printError for whoever reads JSON: one flat object, whose code is a word that does not change.
 func printJSONError(w io.Writer, code int, err error) {
 	names := map[int]string{exitUsage: "usage", exitUnsettled: "unsettled", exitInterrupted: "interrupted"}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"slices"
 
 	"github.com/urfave/cli/v2"
 
@@ -42,7 +41,7 @@ func Main(p Process) int {
 	app := newApp(s)
 	args = normalize(args, app)
 	err := guard(func() error { return app.RunContext(context.Background(), args) })
-	return report(p.Stderr, s.secrets.Error(err), slices.Contains(args, "--"+flagJSON))
+	return report(p.Stderr, s.secrets.Error(err), asksForJSON(args))
 }
 
 // session is one invocation: the surroundings, and what follows "--" on the command line.
