@@ -34,7 +34,7 @@ var rooms = map[string][]string{
 	"internal/offload":                {"internal/config", "internal/protocol", "internal/redact"},
 	"internal/ready":                  {"internal/mistake", "internal/protocol", "internal/proc"},
 	"internal/realtime":               {"internal/mistake", "internal/protocol"},
-	"internal/handler":                {"internal/lazy", "internal/mistake", "internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
+	"internal/handler":                {"internal/config", "internal/lazy", "internal/mistake", "internal/protocol", "internal/proc", "internal/redact", "internal/handler"},
 	"internal/emulator":               {"internal/lazy", "internal/protocol", "internal/emulator"},
 	"internal/checks":                 {"internal/lazy", "internal/config", "internal/checks", "internal/proc"},
 	"internal/cudaprobe":              {"internal/checks/gpu/wire", "internal/cudaprobe"},

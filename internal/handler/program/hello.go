@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/handler/program/gateway"
 	"runpodctl-worker/internal/protocol"
 )
@@ -45,7 +46,7 @@ func (p *Program) withoutOurs(environ map[string]string) map[string]string {
 	if p.gateway == nil {
 		return environ
 	}
-	for _, name := range []string{gateway.SkipSystem, gateway.SkipGPU} {
+	for _, name := range []string{config.SkipSystem, config.SkipGPU} {
 		switch before := lookup(p.env, name); {
 		case environ[name] != gateway.Skip: // the program has set it itself
 		case before == "":

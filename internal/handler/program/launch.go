@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/handler/program/gateway"
 	"runpodctl-worker/internal/proc"
 )
@@ -112,7 +113,7 @@ func (p *Program) environment() []string {
 	}
 	env = append(env, "PYTHONUNBUFFERED=1")
 	if p.opts.WorkerID != "" {
-		env = append(env, "RUNPOD_POD_ID="+p.opts.WorkerID)
+		env = append(env, config.PodID+"="+p.opts.WorkerID)
 	}
 	return env
 }

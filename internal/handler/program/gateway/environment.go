@@ -3,15 +3,17 @@ package gateway
 import (
 	"cmp"
 	"strings"
+
+	"runpodctl-worker/internal/config"
 )
 
 // calls lists the variables that lead a worker to the platform: what its path must hold to be understood here, and the
 // path for a platform that has others.
 var calls = []struct{ variable, segment, path string }{
-	{"RUNPOD_WEBHOOK_GET_JOB", "/job-take/", "/job-take/$ID"},
-	{"RUNPOD_WEBHOOK_POST_OUTPUT", "/job-done/", "/job-done/$RUNPOD_POD_ID/$ID"},
-	{"RUNPOD_WEBHOOK_POST_STREAM", "/job-stream/", "/job-stream/$RUNPOD_POD_ID/$ID"},
-	{"RUNPOD_WEBHOOK_PING", "/ping/", "/ping/$RUNPOD_POD_ID"},
+	{config.GetJob, "/job-take/", "/job-take/$ID"},
+	{config.PostOutput, "/job-done/", "/job-done/$RUNPOD_POD_ID/$ID"},
+	{config.PostStream, "/job-stream/", "/job-stream/$RUNPOD_POD_ID/$ID"},
+	{config.Ping, "/ping/", "/ping/$RUNPOD_POD_ID"},
 }
 
 // templates are the variables above that are set, with what follows the host in their URLs.
@@ -47,7 +49,7 @@ var proxies = []string{"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"}
 // Environment is what the program's own has to be changed by.
 func (g *Gateway) Environment() []string {
 	// The checks that an SDK brings along have been run by the worker; those of the user's stay on.
-	env := []string{SkipSystem + "=" + Skip, SkipGPU + "=" + Skip}
+	env := []string{config.SkipSystem + "=" + Skip, config.SkipGPU + "=" + Skip}
 	for _, call := range calls {
 		if rest := g.routes[call.variable]; rest != "" {
 			env = append(env, call.variable+"=http://"+g.addr+rest)
@@ -71,9 +73,5 @@ func (g *Gateway) Mark() string {
 	return calls[0].variable + "=http://" + g.addr + g.routes[calls[0].variable]
 }
 
-// The variables by which an SDK's own checks of the machine are switched off.
-const (
-	SkipSystem = "RUNPOD_SKIP_AUTO_SYSTEM_CHECKS"
-	SkipGPU    = "RUNPOD_SKIP_GPU_CHECK"
-	Skip       = "true"
-)
+// Skip is the value with which an SDK's own checks of the machine are switched off.
+const Skip = "true"

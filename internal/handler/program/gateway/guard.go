@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"runpodctl-worker/internal/config"
 	"runpodctl-worker/internal/lazy"
 )
 
@@ -21,7 +22,7 @@ var storedKey = lazy.Regexp(`(?m)^\s*api_key\s*=\s*["']([^"'\n]+)["']`)
 
 // readKeys looks into the environment, and where the official SDK looks first for some of its calls.
 func readKeys(lookup func(string) string) keys {
-	k := keys{main: lookup("RUNPOD_AI_API_KEY")}
+	k := keys{main: lookup(config.AIAPIKey)}
 	text, err := os.ReadFile(filepath.Join(lookup("HOME"), ".runpod", "config.toml"))
 	if err != nil || lookup("HOME") == "" {
 		return k
