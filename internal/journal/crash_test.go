@@ -167,7 +167,6 @@ func TestCrash_KilledAgainAndAgain(t *testing.T) {
 	require.Positive(t, lost, "some were killed with results in their hands")
 }
 
-// A disk that is full costs what does not fit, with one warning; the rest is still there.
 // The next process says how many jobs went down with the one before, where there were any.
 func TestCrash_IsTold(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -200,6 +199,7 @@ func TestCrash_IsTold(t *testing.T) {
 	}
 }
 
+// A disk that is full costs what does not fit, with one warning; the rest is still there.
 func TestCrash_FullDisk(t *testing.T) {
 	place, next := t.TempDir(), expected{}
 	for range 5 {

@@ -322,6 +322,33 @@ func TestJournal_RoomIsBounded(t *testing.T) {
 	require.Equal(t, []string{"c"}, jobs)
 }
 
+// What could not be written is in the next segment, which is begun with the next record.
+func TestJournal_ThereIsRoomAgain(t *testing.T) {
+	j := open(t, t.TempDir())
+	j.Result("a", output(`1`))
+	readOnly, err := os.Open(j.segment.Name())
+	require.NoError(t, err)
+	require.NoError(t, j.segment.Close())
+	j.segment = readOnly
+	j.Settled("a")
+	j.Crashed("b")
+	next := again(t, j)
+	jobs, _ := owed(t, next)
+	require.Empty(t, jobs)
+	require.Equal(t, map[string]int{"b": 1}, next.Crashes())
+}
+
+// Where no new segment can be begun, the old one goes on.
+func TestJournal_NoRoomForANewSegment(t *testing.T) {
+	j := open(t, t.TempDir())
+	j.Result("a", output(`1`))
+	require.NoError(t, os.Mkdir(j.path(j.number+1, draftEnd), private))
+	j.turn = 0
+	j.Result("b", output(`2`))
+	jobs, _ := owed(t, again(t, j))
+	require.Equal(t, []string{"a", "b"}, jobs)
+}
+
 func TestJournal_AnIDThatIsTooLong(t *testing.T) {
 	var log lines
 	j := open(t, t.TempDir())

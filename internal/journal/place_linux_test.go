@@ -104,7 +104,9 @@ func TestOpen_NoRoom(t *testing.T) {
 			t.Cleanup(func() { require.NoError(t, unix.Unmount(place, 0)) })
 			j := open(t, place)
 			j.Result("a", output(`1`))
+			segment := j.segment.Name()
 			die(t, j)
+			require.NoError(t, os.Truncate(segment, j.size+frameSize-1), "as after a write that was interrupted")
 			if err := os.WriteFile(filepath.Join(place, "fill"), make([]byte, 16<<10), 0o600); err != nil {
 				require.ErrorIs(t, err, unix.ENOSPC)
 			}

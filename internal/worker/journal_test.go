@@ -149,14 +149,17 @@ func TestJournal_AResultThatThePlatformHasAnotherEndFor(t *testing.T) {
 		r.await(time.Minute, "a post", func() bool { return len(r.api.Calls(apidouble.Done)) > 0 })
 		r.kill(d)
 		up()
-		r.api.Script(apidouble.Done, apidouble.Reply{Status: 409})
+		r.api.Script(apidouble.Done, times(maxRefusals, apidouble.Reply{Status: 409})...)
+		before := len(r.api.Calls(apidouble.Done))
 		r.start()
-		r.await(time.Minute, "the late post", func() bool {
-			return len(r.api.Calls(apidouble.Done)) > 1 && len(r.worker.ledger.ids()) == 0
-		})
-		offer(r, "j") // the platform knows best why
+		for n := range maxRefusals {
+			r.await(time.Minute, "the refusal", func() bool {
+				return len(r.api.Calls(apidouble.Done)) == before+1+n && len(r.worker.ledger.ids()) == 0
+			})
+			offer(r, "j") // the platform knows best why
+		}
 		r.results(time.Minute, 1)
-		require.Equal(r, 1, r.handler.started("j"))
+		require.Equal(r, maxRefusals, r.handler.started("j"), "the first refusal was about another process")
 		r.drain()
 		_, err := r.end(time.Minute)
 		require.NoError(r, err)
@@ -311,6 +314,7 @@ func TestJournal_CutShort(t *testing.T) {
 		require.Error(r, err)
 		require.Equal(r, []string{"done-1s"}, d.owed())
 		require.Empty(r, d.open.Crashes())
+		require.False(r, d.open.Suspected("running-1h"))
 		up()
 	})
 }
@@ -356,6 +360,7 @@ type past struct {
 	noJournal
 	results int
 	size    int64
+	broken  error // they cannot be read
 }
 
 func (p past) Owed() iter.Seq2[string, int64] {
@@ -369,7 +374,7 @@ func (p past) Owed() iter.Seq2[string, int64] {
 }
 
 func (p past) Recall(string) (protocol.Outcome, error) {
-	return protocol.Outcome{Output: []byte(`"old"`)}, nil
+	return protocol.Outcome{Output: []byte(`"old"`)}, p.broken
 }
 
 // New work goes on beside old results, unless there are too many of them.
@@ -407,6 +412,20 @@ func TestLate_BesideNewWork(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A late result that cannot be read any more is lost, and nothing else: its job may come again, and the worker can end.
+func TestLate_CannotBeRead(t *testing.T) {
+	bubble(t, Config{Journal: past{results: 1, broken: errors.New("rot")}}, output(`1`), func(r *rig) {
+		r.start()
+		time.Sleep(time.Second)
+		require.Len(r, r.logs.atLeast(slog.LevelError), 1)
+		offer(r, "old-0")
+		require.Equal(r, `{"output":1}`, r.results(time.Minute, 1)[0].Body)
+		r.drain()
+		_, err := r.end(time.Minute)
+		require.NoError(r, err)
+	})
 }
 
 // Only so many late results are posted at a time; those that fail make way for the others.

@@ -84,14 +84,59 @@ func TestStream_BackPressure(t *testing.T) {
 			return protocol.Outcome{}, nil
 		}, func(r *rig) {
 			r.api.On(apidouble.Stream, func(apidouble.Call) *apidouble.Reply {
-				return &apidouble.Reply{Delay: time.Minute, Usual: true}
+				return &apidouble.Reply{Delay: time.Second, Usual: true}
 			})
 			offer(r, "j")
 			r.start()
-			time.Sleep(30 * time.Second)
-			require.LessOrEqual(r, yielded.Load(), int64(maxQueuedBytes/len(item)+1))
+			for range 20 {
+				time.Sleep(time.Second + time.Millisecond)
+				waiting := int(yielded.Load()) - len(r.api.Accepted(apidouble.Stream))
+				require.Equal(r, maxQueuedBytes/len(item), waiting, "there is room again when an item is accepted")
+			}
 		})
 	})
+	t.Run("bytes of texts that are joined", func(t *testing.T) {
+		yielded := 0
+		item := json.RawMessage(`"` + strings.Repeat("x", 10_000) + `"`)
+		bubble(t, Config{StreamBatch: true}, func(_ context.Context, _ protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+			for sink.Chunk(item) == nil {
+				yielded++
+			}
+			return protocol.Outcome{}, nil
+		}, func(r *rig) {
+			r.api.On(apidouble.Stream, func(apidouble.Call) *apidouble.Reply {
+				return &apidouble.Reply{Delay: time.Hour, Usual: true}
+			})
+			offer(r, "j")
+			r.start()
+			time.Sleep(time.Minute)
+			require.LessOrEqual(r, yielded*len(item), maxQueuedBytes+len(item))
+			require.Greater(r, yielded*len(item), maxQueuedBytes/2)
+		})
+	})
+}
+
+// What a handler does with its buffer afterwards changes no item.
+func TestStream_BufferThatIsUsedAgain(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		t.Run(fmt.Sprint("batch ", batch), func(t *testing.T) {
+			bubble(t, Config{StreamBatch: batch}, func(_ context.Context, _ protocol.Job, sink protocol.Sink) (protocol.Outcome, error) {
+				buffer := make([]byte, 0, 100)
+				for n := range 10 {
+					buffer = fmt.Appendf(buffer[:0], `"%d"`, n)
+					if err := sink.Chunk(buffer); err != nil {
+						return protocol.Outcome{}, err
+					}
+				}
+				return protocol.Outcome{Output: json.RawMessage(`[]`), Stream: true}, nil
+			}, func(r *rig) {
+				offer(r, "j")
+				r.start()
+				r.results(time.Minute, 1)
+				require.Equal(r, "0123456789", spoken(r, r.api.Accepted(apidouble.Stream)))
+			})
+		})
+	}
 }
 
 func TestStream_ItemTooLarge(t *testing.T) {
@@ -160,12 +205,18 @@ func TestProgress_NeverAfterTheEnd(t *testing.T) {
 		}
 		return protocol.Outcome{Output: json.RawMessage(`"end"`)}, nil
 	}, func(r *rig) {
-		r.api.On(apidouble.Progress, func(apidouble.Call) *apidouble.Reply {
-			return &apidouble.Reply{Delay: rand.N(500 * time.Millisecond), Usual: true}
+		r.api.On(apidouble.Progress, func(apidouble.Call) *apidouble.Reply { // so slow that the end finds one on its way
+			return &apidouble.Reply{Delay: 100*time.Millisecond + rand.N(400*time.Millisecond), Usual: true}
+		})
+		var overtaken atomic.Bool
+		r.api.On(apidouble.Done, func(apidouble.Call) *apidouble.Reply {
+			overtaken.Store(len(r.api.Accepted(apidouble.Progress)) < len(r.api.Calls(apidouble.Progress)))
+			return nil
 		})
 		offer(r, "j")
 		r.start()
 		done := r.results(time.Minute, 1)[0]
+		require.False(r, overtaken.Load(), "the result waits for the progress that is on its way")
 		time.Sleep(2 * time.Second)
 		for range 3 {
 			(*leaked.Load()).Progress(json.RawMessage(`"late"`))
@@ -182,6 +233,7 @@ func TestProgress_NeverAfterTheEnd(t *testing.T) {
 			require.Greater(r, body.Output, last)
 			last = body.Output
 		}
+		require.Less(r, last, 19, "what waits when the job ends is left out")
 		require.Len(r, r.logs.atLeast(slog.LevelWarn), 1)
 	})
 }
