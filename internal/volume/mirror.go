@@ -163,9 +163,9 @@ func (m *mirror) close() {
 // bigFile is where a large file lies below the big folder.
 func bigFile(path string) string { return strings.TrimPrefix(path, "/") }
 
-// archive tells what the archive is like now.
-func (m *mirror) archive() archive {
-	info, err := m.root.Lstat(archiveName)
+// archive tells what an archive is like now.
+func (m *mirror) archive(name string) archive {
+	info, err := m.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return archive{}
 	}
