@@ -106,7 +106,7 @@ func (c *Cache) openDirs(create bool) (roots, error) {
 	all := make(roots, len(c.dirs))
 	for i, dir := range c.dirs {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			c.sayOnce("warn", dir+" is no directory and is not cached")
+			c.say("warn", dir+" is no directory and is not cached")
 			continue
 		}
 		if create {

@@ -153,6 +153,12 @@ func (m *mirror) reread(c *Cache) error {
 	}
 }
 
+// replaced tells whether another manifest has been written since this one was read.
+func (m *mirror) replaced() bool {
+	info, err := m.root.Lstat(manifestName)
+	return err == nil && !info.ModTime().Equal(m.manifest.written)
+}
+
 func (m *mirror) close() {
 	_ = m.root.Close()
 	if m.big != nil {
