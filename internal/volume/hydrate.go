@@ -66,19 +66,20 @@ type hydratePlan struct {
 	small     map[string]entry
 	big       []entry
 	links     []link
+	dirs      map[int]bool // that something goes to: an empty one might be taken for one that is full
 	unchanged int
 	todo      Count
 }
 
 // planHydrate compares the mirror with the directories.
 func (c *Cache) planHydrate(t *tree, m *manifest) *hydratePlan {
-	plan := &hydratePlan{small: map[string]entry{}}
+	plan := &hydratePlan{small: map[string]entry{}, dirs: map[int]bool{}}
 	for _, bad := range m.bad {
 		t.skips.add(bad.Path, bad.Reason)
 	}
 	for name, k := range m.files {
 		here, exists := t.found[name]
-		_, _, cached := c.locate(name)
+		dir, _, cached := c.locate(name)
 		switch {
 		case !cached || excluded(name):
 			t.skips.add(name, "it is not in a directory that is cached")
@@ -88,12 +89,16 @@ func (c *Cache) planHydrate(t *tree, m *manifest) *hydratePlan {
 			plan.unchanged++
 		default:
 			plan.add(k)
+			plan.dirs[dir] = true
 		}
 	}
 	slices.SortFunc(plan.big, func(a, b entry) int { return cmp.Compare(b.Size, a.Size) }) // the longest first
 	for _, l := range m.Links {
 		if _, exists := t.found[l.Path]; !exists {
 			plan.links = append(plan.links, l)
+			if dir, _, cached := c.locate(l.Path); cached {
+				plan.dirs[dir] = true
+			}
 		}
 	}
 	return plan

@@ -528,6 +528,19 @@ func TestDirs_AFileInThePlaceOfOne(t *testing.T) {
 	require.Contains(t, r.log, "warn "+odd+" is no directory and is not cached")
 }
 
+// A program may take a directory that is there for one that is full.
+func TestHydrate_MakesNoEmptyDirectory(t *testing.T) {
+	r := newRig(t)
+	r.write("small", "s")
+	r.sync()
+	r.fresh()
+	other := filepath.Join(r.base, "other")
+	report, err := r.cache(func(o *Options) { o.Dirs = append(o.Dirs, other) }).Hydrate(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 1, report.Files)
+	require.NoDirExists(t, other)
+}
+
 func TestNoMirror(t *testing.T) {
 	r := newRig(t)
 	_, err := r.cache().Verify(t.Context(), false)
