@@ -64,8 +64,13 @@ func New(opts Options) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := apart(dirs, filepath.Clean(opts.Volume)); err != nil {
-		return nil, err
+	if opts.Volume != "" { // which is nowhere, not here
+		if opts.Volume, err = filepath.Abs(opts.Volume); err != nil {
+			return nil, err
+		}
+		if err := apart(dirs, opts.Volume); err != nil {
+			return nil, err
+		}
 	}
 	opts.Copiers = cmp.Or(max(opts.Copiers, 0), min(4*runtime.NumCPU(), maxCopiers))
 	return &Cache{

@@ -14,6 +14,7 @@ import (
 
 func TestNew_Refuses(t *testing.T) {
 	r := newRig(t)
+	t.Chdir(r.base)
 	tests := []struct {
 		name   string
 		change func(*Options)
@@ -27,6 +28,7 @@ func TestNew_Refuses(t *testing.T) {
 		{"the root", func(o *Options) { o.Dirs = []string{"/"} }, "root of the file system"},
 		{"a directory on the volume", func(o *Options) { o.Dirs = []string{o.Volume + "/models"} }, "needs no cache"},
 		{"a directory around the volume", func(o *Options) { o.Dirs = []string{filepath.Dir(o.Volume)} }, "needs no cache"},
+		{"a directory on a volume that is named from here", func(o *Options) { o.Dirs, o.Volume = []string{o.Volume + "/models"}, "volume" }, "needs no cache"},
 		{"an empty directory name", func(o *Options) { o.Dirs = []string{""} }, `"" is no path`},
 	}
 	for _, tt := range tests {
@@ -50,7 +52,6 @@ func TestNew_Directories(t *testing.T) {
 	require.Equal(t, []string{base + "/b", base + "/real/later", base + "/real/later2"}, c.dirs)
 }
 
-// VC-06: no volume is no error of anybody's; a directory that is no mount is said.
 // A directory may be a link to what a cold start has yet to make.
 func TestHydrate_DirectoryBehindALink(t *testing.T) {
 	r := newRig(t)
@@ -66,6 +67,7 @@ func TestHydrate_DirectoryBehindALink(t *testing.T) {
 	require.Equal(t, "f", read(t, filepath.Join(link, "file")))
 }
 
+// VC-06: no volume is no error of anybody's; a directory that is no mount is said.
 func TestAvailable(t *testing.T) {
 	r := newRig(t)
 	var unmounted *NotMounted
