@@ -262,3 +262,32 @@ func TestRunsMirrorIsTheOfficialOne(t *testing.T) {
 		require.Equal(t, turn.ours, strings.Contains(string(text), `"links":`), "%s: %s", turn.name, text)
 	}
 }
+
+// Whatever directories a handler names, VolumeCache brings back what the class of the package does.
+func TestVolumeCacheOfOddDirectories(t *testing.T) {
+	t.Parallel()
+	work := func(flags ...string) *worker {
+		root, err := filepath.EvalSymlinks(t.TempDir())
+		require.NoError(t, err)
+		args := append(flags, "--", python(t), "-u", handler(t, "odd_dirs.py"))
+		return runCommand(t, apidouble.New(t), []string{"ROOT=" + root}, args...)
+	}
+	official, ours := work("--no-shim"), work()
+	for id, dirs := range map[string]string{
+		"one": `"d"`, "list": `["d"]`, "none": `[]`, "here": `""`, "missing": `["gone"]`, "one-of-two": `["gone","d"]`, "twice": `["d","d"]`,
+		"slash": `"d/"`, "dots": `["d/../d"]`, "nested": `["d","d/in"]`, "nested-first": `["d/in","d"]`, "link": `"link"`, "link-to-nothing": `"dangling"`,
+		"file": `"file"`, "file-and-folder": `["file","d"]`, "two-lines": `"new\nline"`, "odd-list": `["d",3]`,
+	} {
+		job := `{"id":"` + id + `","input":{"dirs":` + dirs + `}}`
+		official.Offer(job)
+		ours.Offer(job)
+		want, got := official.result(t, id), ours.result(t, id)
+		if len(want.Error) > 0 {
+			require.Contains(t, string(want.Error), "TypeError")
+			require.Contains(t, string(got.Error), "TypeError", dirs)
+			continue
+		}
+		require.Empty(t, string(got.Error), dirs)
+		require.JSONEq(t, string(want.Output), string(got.Output), dirs)
+	}
+}

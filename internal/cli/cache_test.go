@@ -188,6 +188,20 @@ func TestCache_Failures(t *testing.T) {
 	}
 }
 
+// What is found at each look is said once.
+func TestCache_WarnsOnce(t *testing.T) {
+	tr := newTree(t)
+	tr.write("model", "x")
+	odd := filepath.Join(filepath.Dir(tr.dir), "odd")
+	require.NoError(t, os.WriteFile(odd, nil, 0o600))
+	require.NoError(t, os.MkdirAll(tr.mirror, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(tr.mirror, "manifest.json"), nil, 0o600))
+	i := tr.cache("sync", tr.dir, odd)
+	require.Zero(t, i.code, i.stderr.String())
+	require.Equal(t, 1, strings.Count(i.stderr.String(), odd+" is no directory and is not cached"), i.stderr.String())
+	require.Equal(t, 1, strings.Count(i.stderr.String(), "counts as empty"), i.stderr.String())
+}
+
 // A name is shown, never obeyed by the terminal.
 func TestCache_NamesForATerminal(t *testing.T) {
 	tr := newTree(t)

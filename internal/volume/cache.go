@@ -24,7 +24,8 @@ type Options struct {
 	Copiers   int      // large files that are copied at a time; 0: as many as suit this machine
 	// Progress is told a few times a second how far an operation is, and once more at its end. It is not called by two goroutines at once.
 	Progress func(Progress)
-	// Log gets what somebody should know and what is no error: level is "info" or "warn". It may be called by several goroutines at once.
+	// Log gets what somebody should know and what is no error: level is "info" or "warn". It may be called by several goroutines at once,
+	// and more than once with the same text.
 	Log func(level, text string)
 }
 
@@ -47,7 +48,6 @@ type Cache struct {
 
 	mu   sync.Mutex
 	seen map[string]stamp // the files and links after the last Sync or Hydrate
-	said map[string]bool  // what was said once and for all
 }
 
 // limits can be shorter in tests.
@@ -64,8 +64,13 @@ func New(opts Options) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := apart(dirs, filepath.Clean(opts.Volume)); err != nil {
-		return nil, err
+	if opts.Volume != "" { // which is nowhere, not here
+		if opts.Volume, err = filepath.Abs(opts.Volume); err != nil {
+			return nil, err
+		}
+		if err := apart(dirs, opts.Volume); err != nil {
+			return nil, err
+		}
 	}
 	opts.Copiers = cmp.Or(max(opts.Copiers, 0), min(4*runtime.NumCPU(), maxCopiers))
 	return &Cache{
@@ -84,7 +89,9 @@ func (c *Cache) Available() error {
 
 // Hydrate copies what is missing or out of date from the mirror to the directories. A file that is newer there than in the mirror
 // is kept. What cannot be copied is reported as skipped; the error says why it ended early.
-func (c *Cache) Hydrate(ctx context.Context) (Report, error) { return c.transfer(ctx, c.hydrate) }
+func (c *Cache) Hydrate(ctx context.Context) (Report, error) {
+	return c.transfer(ctx, func(ctx context.Context, p *pulse) (result, error) { return c.hydrate(ctx, p, c.openToRead) })
+}
 
 // Sync copies what has changed from the directories to the mirror. Until its end the mirror is what it was before.
 func (c *Cache) Sync(ctx context.Context) (Report, error) { return c.transfer(ctx, c.sync) }
@@ -121,20 +128,6 @@ func (c *Cache) lastSeen() map[string]stamp {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen
-}
-
-// sayOnce says what stays as it is, however often somebody looks.
-func (c *Cache) sayOnce(level, text string) {
-	c.mu.Lock()
-	known := c.said[text]
-	if c.said == nil {
-		c.said = map[string]bool{}
-	}
-	c.said[text] = true
-	c.mu.Unlock()
-	if !known {
-		c.say(level, text)
-	}
 }
 
 func (c *Cache) say(level, text string) {

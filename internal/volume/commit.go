@@ -7,8 +7,16 @@ import (
 	"io/fs"
 )
 
-// commit makes what was copied the mirror. The manifest comes last.
+// commit makes what was copied the mirror. The manifest is written first, since the volume may have no room for it, and gets its name last.
 func (u *upload) commit(ctx context.Context) error {
+	m, err := draftManifest(u.mirror.root, u.manifest())
+	if err != nil {
+		return fmt.Errorf("write the manifest: %w", err)
+	}
+	if u.archive != nil {
+		u.staged, u.archive = append(u.staged, u.archive), nil
+	}
+	u.staged = append(u.staged, m)
 	for len(u.staged) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -17,19 +25,6 @@ func (u *upload) commit(ctx context.Context) error {
 			return fmt.Errorf("put a copy in its place: %w", err)
 		}
 		u.staged = u.staged[1:]
-	}
-	if u.archive != nil {
-		if err := u.archive.land(); err != nil {
-			return fmt.Errorf("put the archive in its place: %w", err)
-		}
-		u.archive = nil
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	m := u.manifest()
-	if err := writeManifest(u.mirror.root, m); err != nil {
-		return fmt.Errorf("write the manifest: %w", err)
 	}
 	if len(u.plan.small) == 0 {
 		if err := u.mirror.root.Remove(archiveName); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -41,8 +36,11 @@ func (u *upload) commit(ctx context.Context) error {
 
 func (u *upload) manifest() *manifest {
 	m := &manifest{Version: version, Threshold: threshold, Small: []entry{}, Big: []entry{}, Links: u.tree.links}
-	if len(u.plan.small) > 0 {
-		m.Archive = u.mirror.archive()
+	switch {
+	case u.archive != nil:
+		m.Archive = u.mirror.archive(u.archive.name)
+	case len(u.plan.small) > 0:
+		m.Archive = u.mirror.archive(archiveName)
 	}
 	for _, list := range [][]entry{u.plan.kept, u.packed, u.copied} {
 		for _, e := range list {

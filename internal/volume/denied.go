@@ -32,24 +32,26 @@ func (c *Cache) checkDropped(p *pulse, t *tree, m *mirror) error {
 	return nil
 }
 
-// dropped are the files and links of the mirror that are not here, sorted.
+// dropped are the files and links of the mirror that are not here, or that are older here, sorted.
 func (c *Cache) dropped(t *tree, m *mirror) []string {
 	if m.manifest == nil {
 		return nil
 	}
 	var gone []string
 	add := func(name string) {
-		_, here := t.found[name]
-		_, _, cached := c.locate(name)
-		if !here && cached && !excluded(name) {
+		if _, _, cached := c.locate(name); cached && !excluded(name) {
 			gone = append(gone, name)
 		}
 	}
-	for name := range m.manifest.files {
-		add(name)
+	for name, k := range m.manifest.files {
+		if here, ok := t.found[name]; !ok || !here.link && k.replaces(here) {
+			add(name)
+		}
 	}
 	for _, l := range m.manifest.Links {
-		add(l.Path)
+		if _, ok := t.found[l.Path]; !ok {
+			add(l.Path)
+		}
 	}
 	slices.Sort(gone)
 	return gone

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -38,6 +39,15 @@ func TestSync_WhatThisUserMayNotHave(t *testing.T) {
 			require.NoError(r.t, os.Chmod(filepath.Join(r.dir(), "locked"), 0o777))
 			require.NoError(r.t, os.Chmod(r.mirror(bigName, r.dir(), "locked/big"), 0o600))
 		}, "the mirror would lose DIR/locked/big, which this user may not read or write (permission denied)", []string{"locked/big", "locked/small", "own"}},
+		{"an older file that may not be replaced", func(r *rig) {
+			age(r.t, r.write("locked/small", "older"), time.Hour)
+			require.NoError(r.t, os.Chmod(filepath.Join(r.dir(), "locked"), 0o555))
+			r.write("own", "changed")
+		}, "the mirror would lose DIR/locked/small, which this user may not read or write (permission denied)", []string{"locked/big", "locked/small", "own"}},
+		{"an older file that was put there on purpose", func(r *rig) {
+			age(r.t, r.write("locked/small", "older"), time.Hour)
+			require.NoError(r.t, os.Chmod(filepath.Join(r.dir(), "locked"), 0o777))
+		}, "1 <nil>", []string{"locked/big", "locked/small", "own"}},
 		{"a link that may not be made", func(r *rig) {
 			require.NoError(r.t, os.Remove(filepath.Join(r.dir(), "links/own")))
 		}, "the mirror would lose DIR/links/own, which this user may not read or write (permission denied)", []string{"locked/big", "locked/small", "own"}},

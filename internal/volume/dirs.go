@@ -100,16 +100,16 @@ func (c *Cache) locate(path string) (dir int, rel string, ok bool) {
 	return 0, "", false
 }
 
-// openDirs opens the directories; those that are not there are nil, or made. A file in the place of one holds nothing that
-// could be cached, and is in nobody's way.
-func (c *Cache) openDirs(create bool) (roots, error) {
+// openDirs opens the directories, and makes those of some numbers; others that are not there are nil. A file in the place of one
+// holds nothing that could be cached, and is in nobody's way.
+func (c *Cache) openDirs(create map[int]bool) (roots, error) {
 	all := make(roots, len(c.dirs))
 	for i, dir := range c.dirs {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-			c.sayOnce("warn", dir+" is no directory and is not cached")
+			c.say("warn", dir+" is no directory and is not cached")
 			continue
 		}
-		if create {
+		if create[i] {
 			if err := os.MkdirAll(dir, newDir); err != nil {
 				all.close()
 				return nil, err

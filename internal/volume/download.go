@@ -26,7 +26,7 @@ type download struct {
 // run copies small and large files side by side, and makes the links when the files are there.
 func (d *download) run(ctx context.Context, plan *hydratePlan) error {
 	var err error
-	if d.dirs, err = d.cache.openDirs(true); err != nil {
+	if d.dirs, err = d.cache.openDirs(plan.dirs); err != nil {
 		return err
 	}
 	defer d.dirs.close()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,6 +51,29 @@ func TestFull(t *testing.T) {
 			require.Equal(t, before, image(t, r.dir()))
 		})
 	}
+}
+
+// VC-06: the same when it is only the manifest that finds no room.
+func TestFull_Manifest(t *testing.T) {
+	r := newRig(t)
+	r.write("small", "before")
+	for i := range 50 {
+		require.NoError(t, os.Truncate(r.write(strings.Repeat("n", 200)+strconv.Itoa(i), ""), threshold))
+	}
+	r.sync()
+	before, mirror := image(t, r.dir()), image(t, r.mirror())
+	r.write("small", "after")
+	cmd, out := startChild(t, childJob{Volume: r.volume, Dirs: []string{r.dir()}, Limit: 10 << 10, Once: true})
+	require.True(t, out.Scan())
+	require.Equal(t, "begin", out.Text())
+	require.True(t, out.Scan())
+	require.NoError(t, cmd.Wait())
+	require.Contains(t, out.Text(), "write the manifest: ")
+	require.Contains(t, out.Text(), "file too large")
+	require.Equal(t, mirror, image(t, r.mirror()), "the mirror is what it was, without a temporary file")
+	r.fresh()
+	r.hydrate()
+	require.Equal(t, before, image(t, r.dir()))
 }
 
 // Memory does not grow with the bytes of the files.

@@ -6,18 +6,32 @@ import (
 	"slices"
 )
 
-func (c *Cache) hydrate(ctx context.Context, p *pulse) (result, error) {
-	t, m, err := c.look(ctx, p, c.openToRead)
-	if err != nil {
-		return result{}, err
+// rereads bounds how often a hydrate begins anew because the mirror is another by now.
+const rereads = 2
+
+// hydrate looks again where another worker has replaced the mirror meanwhile: what the older manifest names may be gone then.
+func (c *Cache) hydrate(ctx context.Context, p *pulse, open func() (*mirror, error)) (result, error) {
+	r, replaced, err := c.hydrateOnce(ctx, p, open)
+	for n := 0; n < rereads && replaced && err == nil; n++ {
+		before := r.report
+		r, replaced, err = c.hydrateOnce(ctx, p, open)
+		r.report.follow(before)
 	}
-	r := result{seen: t.found}
+	return r, err
+}
+
+func (c *Cache) hydrateOnce(ctx context.Context, p *pulse, open func() (*mirror, error)) (r result, replaced bool, err error) {
+	t, m, err := c.look(ctx, p, open)
+	if err != nil {
+		return result{}, false, err
+	}
+	r = result{seen: t.found}
 	if m == nil {
-		return r, nil
+		return r, false, nil
 	}
 	defer m.close()
 	if m.manifest == nil {
-		return r, nil
+		return r, false, nil
 	}
 	t.skips = skips{} // of what is here only a sync has to speak
 	plan := c.planHydrate(t, m.manifest)
@@ -35,7 +49,16 @@ func (c *Cache) hydrate(ctx context.Context, p *pulse) (result, error) {
 		Files: d.files.Files, Bytes: d.files.Bytes, Small: d.unpacked, Links: d.links, Unchanged: plan.unchanged,
 		Skipped: t.skips.list, SkippedTotal: t.skips.total,
 	}
-	return r, err
+	return r, t.skips.total > 0 && m.replaced(), err
+}
+
+// follow adds what an earlier look has copied.
+func (r *Report) follow(before Report) {
+	r.Unchanged = max(r.Unchanged-before.Files, 0)
+	r.Files += before.Files
+	r.Bytes += before.Bytes
+	r.Small += before.Small
+	r.Links += before.Links
 }
 
 // hydratePlan is what a hydrate has to do.
@@ -43,37 +66,47 @@ type hydratePlan struct {
 	small     map[string]entry
 	big       []entry
 	links     []link
+	dirs      map[int]bool // that something goes to: an empty one might be taken for one that is full
 	unchanged int
 	todo      Count
 }
 
 // planHydrate compares the mirror with the directories.
 func (c *Cache) planHydrate(t *tree, m *manifest) *hydratePlan {
-	plan := &hydratePlan{small: map[string]entry{}}
+	plan := &hydratePlan{small: map[string]entry{}, dirs: map[int]bool{}}
 	for _, bad := range m.bad {
 		t.skips.add(bad.Path, bad.Reason)
 	}
 	for name, k := range m.files {
 		here, exists := t.found[name]
-		_, _, cached := c.locate(name)
+		dir, _, cached := c.locate(name)
 		switch {
 		case !cached || excluded(name):
 			t.skips.add(name, "it is not in a directory that is cached")
 		case exists && here.link:
 			t.skips.add(name, "there is a link in its place")
-		case exists && (k.matches(here) || here.mtime > k.nanos()+k.slack()): // what is newer was made here, on purpose
+		case exists && !k.replaces(here):
 			plan.unchanged++
 		default:
 			plan.add(k)
+			plan.dirs[dir] = true
 		}
 	}
 	slices.SortFunc(plan.big, func(a, b entry) int { return cmp.Compare(b.Size, a.Size) }) // the longest first
 	for _, l := range m.Links {
 		if _, exists := t.found[l.Path]; !exists {
 			plan.links = append(plan.links, l)
+			if dir, _, cached := c.locate(l.Path); cached {
+				plan.dirs[dir] = true
+			}
 		}
 	}
 	return plan
+}
+
+// replaces tells whether a file of the mirror is to take the place of one that is here. What is newer was made here, on purpose.
+func (e entry) replaces(here stamp) bool {
+	return !e.matches(here) && here.mtime <= e.nanos()+e.slack()
 }
 
 func (plan *hydratePlan) add(k known) {

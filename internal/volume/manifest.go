@@ -141,11 +141,11 @@ func parseManifest(data []byte) (*manifest, error) {
 	return m, nil
 }
 
-// writeManifest makes a manifest the one of the mirror, in one step.
-func writeManifest(root *os.Root, m *manifest) error {
+// draftManifest writes a manifest. It becomes the one of the mirror when it lands.
+func draftManifest(root *os.Root, m *manifest) (*temp, error) {
 	t, err := newTemp(root, manifestName, 0o666)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	out := bufio.NewWriterSize(t.file, bufferSize)
 	err = json.NewEncoder(out).Encode(m)
@@ -158,13 +158,24 @@ func writeManifest(root *os.Root, m *manifest) error {
 	if err == nil {
 		err = t.file.Close()
 	}
-	if err == nil {
-		err = t.land()
-	}
 	if err != nil {
 		t.drop()
+		return nil, err
 	}
-	return err
+	return t, nil
+}
+
+// writeManifest makes a manifest the one of the mirror, in one step.
+func writeManifest(root *os.Root, m *manifest) error {
+	t, err := draftManifest(root, m)
+	if err != nil {
+		return err
+	}
+	if err := t.land(); err != nil {
+		t.drop()
+		return err
+	}
+	return nil
 }
 
 // checkLength refuses a manifest that no reader would take.

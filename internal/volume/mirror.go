@@ -153,6 +153,12 @@ func (m *mirror) reread(c *Cache) error {
 	}
 }
 
+// replaced tells whether another manifest has been written since this one was read.
+func (m *mirror) replaced() bool {
+	info, err := m.root.Lstat(manifestName)
+	return err == nil && !info.ModTime().Equal(m.manifest.written)
+}
+
 func (m *mirror) close() {
 	_ = m.root.Close()
 	if m.big != nil {
@@ -163,9 +169,9 @@ func (m *mirror) close() {
 // bigFile is where a large file lies below the big folder.
 func bigFile(path string) string { return strings.TrimPrefix(path, "/") }
 
-// archive tells what the archive is like now.
-func (m *mirror) archive() archive {
-	info, err := m.root.Lstat(archiveName)
+// archive tells what an archive is like now.
+func (m *mirror) archive(name string) archive {
+	info, err := m.root.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
 		return archive{}
 	}

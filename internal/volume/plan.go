@@ -188,7 +188,7 @@ func (m *mirror) archiveFits() bool {
 	if m.manifest == nil {
 		return false
 	}
-	now, then := m.archive(), m.manifest.Archive
+	now, then := m.archive(archiveName), m.manifest.Archive
 	if then == (archive{}) { // the Python class does not say
 		return now != archive{}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 func TestNew_Refuses(t *testing.T) {
 	r := newRig(t)
+	t.Chdir(r.base)
 	tests := []struct {
 		name   string
 		change func(*Options)
@@ -28,6 +28,7 @@ func TestNew_Refuses(t *testing.T) {
 		{"the root", func(o *Options) { o.Dirs = []string{"/"} }, "root of the file system"},
 		{"a directory on the volume", func(o *Options) { o.Dirs = []string{o.Volume + "/models"} }, "needs no cache"},
 		{"a directory around the volume", func(o *Options) { o.Dirs = []string{filepath.Dir(o.Volume)} }, "needs no cache"},
+		{"a directory on a volume that is named from here", func(o *Options) { o.Dirs, o.Volume = []string{o.Volume + "/models"}, "volume" }, "needs no cache"},
 		{"an empty directory name", func(o *Options) { o.Dirs = []string{""} }, `"" is no path`},
 	}
 	for _, tt := range tests {
@@ -51,7 +52,6 @@ func TestNew_Directories(t *testing.T) {
 	require.Equal(t, []string{base + "/b", base + "/real/later", base + "/real/later2"}, c.dirs)
 }
 
-// VC-06: no volume is no error of anybody's; a directory that is no mount is said.
 // A directory may be a link to what a cold start has yet to make.
 func TestHydrate_DirectoryBehindALink(t *testing.T) {
 	r := newRig(t)
@@ -67,6 +67,7 @@ func TestHydrate_DirectoryBehindALink(t *testing.T) {
 	require.Equal(t, "f", read(t, filepath.Join(link, "file")))
 }
 
+// VC-06: no volume is no error of anybody's; a directory that is no mount is said.
 func TestAvailable(t *testing.T) {
 	r := newRig(t)
 	var unmounted *NotMounted
@@ -526,10 +527,20 @@ func TestDirs_AFileInThePlaceOfOne(t *testing.T) {
 	report, err = r.cache(both).Hydrate(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, report.Files)
-	_, err = r.cache(both).Hydrate(t.Context())
+	require.Contains(t, r.log, "warn "+odd+" is no directory and is not cached")
+}
+
+// A program may take a directory that is there for one that is full.
+func TestHydrate_MakesNoEmptyDirectory(t *testing.T) {
+	r := newRig(t)
+	r.write("small", "s")
+	r.sync()
+	r.fresh()
+	other := filepath.Join(r.base, "other")
+	report, err := r.cache(func(o *Options) { o.Dirs = append(o.Dirs, other) }).Hydrate(t.Context())
 	require.NoError(t, err)
-	said := slices.DeleteFunc(slices.Clone(r.log), func(line string) bool { return line != "warn "+odd+" is no directory and is not cached" })
-	require.Len(t, said, 3, "once for each of the three")
+	require.Equal(t, 1, report.Files)
+	require.NoDirExists(t, other)
 }
 
 func TestNoMirror(t *testing.T) {
@@ -614,4 +625,46 @@ func TestPrune(t *testing.T) {
 	_, err = c.Prune(t.Context(), false)
 	require.ErrorContains(t, err, "no manifest")
 	require.FileExists(t, r.mirror(bigName, keep))
+}
+
+// A worker that hydrates while another one replaces the mirror gets what is there then, and all of it.
+func TestHydrate_MirrorIsReplacedMeanwhile(t *testing.T) {
+	r := newRig(t)
+	r.write("same", "s")
+	r.write("small", "before")
+	r.write("large", large("before"))
+	r.sync()
+	older := r.mirror() + "-older"
+	require.NoError(t, os.CopyFS(older, os.DirFS(r.mirror())))
+	for _, name := range []string{manifestName, archiveName} { // which have to be those that were written together
+		info, err := os.Stat(r.mirror(name))
+		require.NoError(t, err)
+		require.NoError(t, os.Chtimes(filepath.Join(older, name), info.ModTime(), info.ModTime()))
+	}
+	r.write("small", "after")
+	r.write("large", large("and after"))
+	r.sync()
+	want := image(t, r.dir())
+	r.fresh()
+	newer := r.mirror() + "-newer"
+	require.NoError(t, os.Rename(r.mirror(), newer))
+	require.NoError(t, os.Rename(older, r.mirror()))
+
+	c := r.cache()
+	looks := 0
+	got, err := c.hydrate(t.Context(), &pulse{}, func() (*mirror, error) {
+		m, err := c.openToRead()
+		if looks++; looks == 1 {
+			for _, name := range []string{filepath.Join(bigName, r.dir(), "large"), archiveName, manifestName} {
+				require.NoError(t, os.Rename(filepath.Join(newer, name), r.mirror(name)))
+			}
+		}
+		return m, err
+	})
+	require.NoError(t, err)
+	require.Equal(t, 2, looks)
+	require.Empty(t, got.report.Skipped)
+	require.Equal(t, 3, got.report.Files)
+	require.Zero(t, got.report.Unchanged)
+	require.Equal(t, want, image(t, r.dir()))
 }

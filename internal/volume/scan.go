@@ -79,7 +79,7 @@ func (c *Cache) look(ctx context.Context, p *pulse, open func() (*mirror, error)
 
 // scan looks at everything in the directories, without opening a file.
 func (c *Cache) scan(ctx context.Context, p *pulse) (*tree, error) {
-	dirs, err := c.openDirs(false)
+	dirs, err := c.openDirs(nil)
 	if err != nil {
 		return nil, err
 	}

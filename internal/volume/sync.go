@@ -54,7 +54,7 @@ func (c *Cache) syncLocked(ctx context.Context, p *pulse, t *tree, m *mirror, r 
 	if err := m.sweep(ctx, p, c.limits.temps); err != nil {
 		return err
 	}
-	dirs, err := c.openDirs(false)
+	dirs, err := c.openDirs(nil)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (c *Cache) removeTemps(t *tree) {
 	if len(t.temps) == 0 {
 		return
 	}
-	dirs, err := c.openDirs(false)
+	dirs, err := c.openDirs(nil)
 	if err != nil {
 		return
 	}
