@@ -95,6 +95,7 @@ def handler(job):
 runpod.serverless.start({"handler": handler})
 `)
 	require.Equal(t, []line{{text: "loaded"}}, got.await(t, "loaded", 1))
+	got.await(t, "Starting Serverless Worker", 1) // else it may come when the first job runs
 	for _, tt := range []struct {
 		kind string
 		want []string // messages
